@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * Congestion control as a table of functions, one file each (rnic_cc_<name>.c).
+ *
+ * A control owns the reaction point of one queue pair: 64 bytes of state in the QP, and says when
+ * the next packet may leave. It has no timers of its own: expiries are computed from time stamps
+ * when a rate is next needed (lazy), so an idle or unlimited flow costs nothing. Reading never
+ * changes state: rate_bps(now) works on a copy.
+ *
+ * Place  behind rnic_tx_rate, which is the only caller
+ * Owns   struct rnic_cc_state of each queue pair
+ */
+#ifndef RNIC_CC_H
+#define RNIC_CC_H
+
+#include "wire_param.h"
+
+struct rnic_cc_state {
+    uint64_t next_send_ps; /* 0 while not limited; maintained by the control, read by tx_rate */
+    bool limited;          /* false: the line is the only limit, next_send_ps means nothing */
+    union {
+        uint64_t words[8]; /* the control's own; cast to its struct, size checked there */
+    };
+};
+
+/* Parameters of the DCQCN reaction point; table in rnic_cc_dcqcn.c. */
+#define RNIC_DCQCN_PARAMS(X)                                                                       \
+    X(g, RATIO, 0.00390625, 0.0, 1.0, "DCQCN15 fig. 14: 1/256", "Gain of alpha", NULL)             \
+    X(initial_alpha, RATIO, 1.0, 0.0, 1.0, "DCQCN15 sec. 3", "Alpha before the first CNP", NULL)   \
+    X(alpha_timer_ps, TIME, 55000000, 1000, 1000000000000, "DCQCN15: K = 55 us",                   \
+      "Alpha decays when no CNP came for this long", NULL)                                         \
+    X(increase_timer_ps, TIME, 55000000, 1000, 1000000000000, "DCQCN15 fig. 14: 55 us",            \
+      "Period of the rate increase timer", NULL)                                                   \
+    X(byte_counter_bytes, BYTES, 10000000, 0, 1000000000000, "DCQCN15 fig. 14: 10 MB",             \
+      "Bytes per byte-counter increase event; 0 is off", NULL)                                     \
+    X(fast_recovery, COUNT, 5, 0, 1000, "DCQCN15: F = 5", "Stages of fast recovery", NULL)         \
+    X(rai_bps, RATE, 40000000, 0, 1000000000000, "DCQCN15 fig. 14: 40 Mb/s at 40G",                \
+      "Additive increase", NULL)                                                                   \
+    X(rhai_bps, RATE, 0, 0, 1000000000000, "DCQCN15 gives none; 0 is off",                         \
+      "Hyper increase step; 0: additive increase goes on", NULL)                                   \
+    X(min_rate_bps, RATE, 100000000, 1000000, 1000000000000, "ns3-rdma: 100 Mb/s",                 \
+      "Rate is never cut below", NULL)
+
+struct rnic_dcqcn_params {
+    RNIC_DCQCN_PARAMS(WIRE_PARAM_FIELD)
+};
+
+extern const struct wire_param rnic_dcqcn_param_table[];
+extern const size_t rnic_dcqcn_param_count;
+
+/* What a control is told about its queue pair; constant over the life of the QP. */
+struct rnic_cc_config {
+    uint64_t line_bps;
+    struct rnic_dcqcn_params dcqcn;
+};
+
+struct rnic_cc_ops {
+    const char *name; /* "none", "dcqcn": the scenario's cc.kind */
+    /** Fresh state at time @p now_ps: unlimited. */
+    void (*init)(const struct rnic_cc_config *config, struct rnic_cc_state *state, uint64_t now_ps);
+    /** A CNP for this queue pair arrived. May move next_send_ps (the pending gap is rescaled). */
+    void (*cnp)(const struct rnic_cc_config *config, struct rnic_cc_state *state, uint64_t now_ps);
+    /**
+     * A packet of @p line_bytes was scheduled at @p now_ps: count it and set next_send_ps, walking
+     * the timer expiries that come before it (an increase shortens the rest of the gap).
+     */
+    void (*sent)(const struct rnic_cc_config *config, struct rnic_cc_state *state,
+                 uint32_t line_bytes, uint64_t now_ps);
+    /** Current rate in bits a second; changes nothing. */
+    uint64_t (*rate_bps)(const struct rnic_cc_config *config, const struct rnic_cc_state *state,
+                         uint64_t now_ps);
+    /** Control's own congestion estimate (DCQCN: alpha) in 0..1 for plots; changes nothing. */
+    double (*alpha)(const struct rnic_cc_config *config, const struct rnic_cc_state *state,
+                    uint64_t now_ps);
+};
+
+extern const struct rnic_cc_ops rnic_cc_none;
+extern const struct rnic_cc_ops rnic_cc_dcqcn;
+
+/** All controls, NULL-terminated; what a scenario may name. */
+extern const struct rnic_cc_ops *const rnic_cc_all[];
+
+/** @return the control of that name or NULL. */
+const struct rnic_cc_ops *rnic_cc_find(const char *name);
+
+struct rnic_dcqcn_preset {
+    const char *name; /* "paper-2015" */
+    struct rnic_dcqcn_params params;
+};
+
+/** Named presets, ended by name == NULL. */
+extern const struct rnic_dcqcn_preset rnic_dcqcn_presets[];
+
+#endif

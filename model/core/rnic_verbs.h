@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * Verbs: the host's half of the card, named as libibverbs names them.
+ *
+ * Every call takes `now_ps`, returns 0 (or a count) or a negative RNIC_ERR_*, and on an error
+ * nothing has changed. RNIC_ERR_NOMEM means the card's arena is used up: hand it
+ * rnic_mem_wanted() more bytes with rnic_mem_give() and call again.
+ * What the peer or the wire does wrong is never an error here: it is a completion status or an
+ * asynchronous event.
+ *
+ * Spec   IBTA Vol 1 ch. 10 and 11; libibverbs man pages
+ */
+#ifndef RNIC_VERBS_H
+#define RNIC_VERBS_H
+
+#include "wire_types.h"
+
+struct rnic_device;
+
+enum rnic_err {
+    RNIC_ERR_INVAL = -1,  /* an argument or attribute is out of range, or not legal in this state */
+    RNIC_ERR_FULL = -2,   /* the queue has no free slot */
+    RNIC_ERR_NOMEM = -3,  /* arena used up; see above */
+    RNIC_ERR_NOENT = -4,  /* no such object */
+    RNIC_ERR_BUSY = -5,   /* still referenced by another object */
+    RNIC_ERR_LIMIT = -6,  /* device limit reached (max_qp, max_mr, ...) */
+    RNIC_ERR_UNSUPPORTED = -7, /* this device does not offer it */
+};
+
+/** Name of an error, "RNIC_ERR_INVAL"; "OK" for 0 and above. */
+const char *rnic_err_name(int err);
+
+enum rnic_access { /* values as in verbs.h */
+    RNIC_ACCESS_LOCAL_WRITE = 1,
+    RNIC_ACCESS_REMOTE_WRITE = 2,
+    RNIC_ACCESS_REMOTE_READ = 4,
+    RNIC_ACCESS_REMOTE_ATOMIC = 8,
+};
+
+enum rnic_qp_state {
+    RNIC_QPS_RESET,
+    RNIC_QPS_INIT,
+    RNIC_QPS_RTR,
+    RNIC_QPS_RTS,
+    RNIC_QPS_SQD,
+    RNIC_QPS_SQE,
+    RNIC_QPS_ERR,
+};
+
+enum rnic_qp_type { RNIC_QPT_RC };
+
+enum rnic_wr_opcode { /* values as in verbs.h */
+    RNIC_WR_RDMA_WRITE = 0,
+    RNIC_WR_RDMA_WRITE_WITH_IMM = 1,
+    RNIC_WR_SEND = 2,
+    RNIC_WR_SEND_WITH_IMM = 3,
+};
+
+enum rnic_send_flags { /* values as in verbs.h */
+    RNIC_SEND_SIGNALED = 2,
+    RNIC_SEND_SOLICITED = 4,
+};
+
+enum rnic_wc_status { /* order as in verbs.h */
+    RNIC_WC_SUCCESS,
+    RNIC_WC_LOC_LEN_ERR,
+    RNIC_WC_LOC_QP_OP_ERR,
+    RNIC_WC_LOC_EEC_OP_ERR,
+    RNIC_WC_LOC_PROT_ERR,
+    RNIC_WC_WR_FLUSH_ERR,
+    RNIC_WC_MW_BIND_ERR,
+    RNIC_WC_BAD_RESP_ERR,
+    RNIC_WC_LOC_ACCESS_ERR,
+    RNIC_WC_REM_INV_REQ_ERR,
+    RNIC_WC_REM_ACCESS_ERR,
+    RNIC_WC_REM_OP_ERR,
+    RNIC_WC_RETRY_EXC_ERR,
+    RNIC_WC_RNR_RETRY_EXC_ERR,
+};
+
+/** "SUCCESS", "REM_ACCESS_ERR", ... */
+const char *rnic_wc_status_name(enum rnic_wc_status status);
+
+enum rnic_wc_opcode { /* values as in verbs.h */
+    RNIC_WC_SEND = 0,
+    RNIC_WC_RDMA_WRITE = 1,
+    RNIC_WC_RECV = 128,
+    RNIC_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+struct rnic_sge {
+    uint64_t addr;   /* virtual address in a registered region */
+    uint32_t length; /* bytes, up to 2^31 in all */
+    uint32_t lkey;
+};
+
+struct rnic_send_wr {
+    uint64_t wr_id;
+    enum rnic_wr_opcode opcode;
+    unsigned send_flags; /* enum rnic_send_flags */
+    uint32_t imm;        /* number whose big-endian bytes travel */
+    uint32_t rkey;
+    uint64_t remote_addr;
+    const struct rnic_sge *sg_list;
+    uint32_t num_sge;
+};
+
+struct rnic_recv_wr {
+    uint64_t wr_id;
+    const struct rnic_sge *sg_list;
+    uint32_t num_sge;
+};
+
+enum { RNIC_WC_WITH_IMM = 1 };
+
+struct rnic_wc { /* on an error only wr_id, status and qp_num are valid */
+    uint64_t wr_id;
+    enum rnic_wc_status status;
+    enum rnic_wc_opcode opcode;
+    uint32_t byte_len;
+    uint32_t imm;
+    uint32_t qp_num;
+    unsigned wc_flags;
+};
+
+struct rnic_qp_init_attr {
+    enum rnic_qp_type type;
+    uint32_t pd;
+    uint32_t send_cq, recv_cq;
+    uint32_t max_send_wr, max_recv_wr; /* rounded up to a power of two; at least 1 */
+    uint32_t max_send_sge, max_recv_sge;
+    bool sq_sig_all;
+};
+
+enum rnic_qp_attr_mask { /* names as in verbs.h */
+    RNIC_QP_STATE = 1 << 0,
+    RNIC_QP_ACCESS_FLAGS = 1 << 3,
+    RNIC_QP_PKEY_INDEX = 1 << 4,
+    RNIC_QP_PORT = 1 << 5,
+    RNIC_QP_AV = 1 << 7,
+    RNIC_QP_PATH_MTU = 1 << 8,
+    RNIC_QP_TIMEOUT = 1 << 9,
+    RNIC_QP_RETRY_CNT = 1 << 10,
+    RNIC_QP_RNR_RETRY = 1 << 11,
+    RNIC_QP_RQ_PSN = 1 << 12,
+    RNIC_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+    RNIC_QP_MIN_RNR_TIMER = 1 << 15,
+    RNIC_QP_SQ_PSN = 1 << 16,
+    RNIC_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+    RNIC_QP_DEST_QPN = 1 << 20,
+};
+
+struct rnic_av { /* address vector: where the peer is and how packets to it look */
+    uint32_t dest_station;
+    uint32_t next_hop;  /* station whose MAC the frame carries; the router's, or dest_station */
+    uint8_t traffic_class; /* DSCP << 2; the ECN bits are the card's */
+    uint8_t hop_limit;
+    uint16_t udp_sport;    /* 0: the card computes 0xC000 | fold(lqpn x rqpn) as Linux does */
+};
+
+struct rnic_qp_attr {
+    enum rnic_qp_state qp_state;
+    unsigned qp_access_flags; /* enum rnic_access */
+    uint16_t pkey_index;      /* 0 */
+    uint8_t port_num;         /* 1 */
+    struct rnic_av av;
+    uint32_t path_mtu_bytes;  /* 256, 512, 1024, 2048, 4096 */
+    uint32_t dest_qp_num;
+    wire_psn rq_psn, sq_psn;
+    uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+};
+
+/* Counters of one queue pair since its last RESET. */
+struct rnic_qp_counters {
+    uint64_t tx_packets, tx_bytes; /* requests, line bytes without gap; retransmissions included */
+    uint64_t retransmitted_packets;
+    uint64_t rx_packets;           /* requests accepted */
+    uint64_t acks_tx, naks_tx, rnr_naks_tx;
+    uint64_t acks_rx, naks_rx, rnr_naks_rx;
+    uint64_t timeouts;
+    uint64_t cnps_tx, cnps_rx, ce_rx;
+};
+
+/* ---- protection domains and regions ---- */
+
+int rnic_alloc_pd(struct rnic_device *dev, uint32_t *pd, uint64_t now_ps);
+/** @return RNIC_ERR_BUSY while a region or queue pair uses it. */
+int rnic_dealloc_pd(struct rnic_device *dev, uint32_t pd, uint64_t now_ps);
+
+/**
+ * Register @p length bytes at virtual address @p va.
+ *
+ * @param host    the bytes themselves (backed), or NULL (phantom: sizes only, same checks)
+ * @param access  enum rnic_access; REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE
+ * @param key     out: serves as lkey and rkey; index << 8 | variant, never the key this slot had
+ *                before
+ * @return 0, RNIC_ERR_INVAL (zero length, wrap, access), _NOENT (pd), _LIMIT, _NOMEM
+ */
+int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length, void *host,
+                unsigned access, uint32_t *key, uint64_t now_ps);
+int rnic_dereg_mr(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
+
+/* ---- completion queues ---- */
+
+/** @param entries 1 .. max_cqe, rounded up to a power of two */
+int rnic_create_cq(struct rnic_device *dev, uint32_t entries, uint32_t *cq, uint64_t now_ps);
+int rnic_destroy_cq(struct rnic_device *dev, uint32_t cq, uint64_t now_ps);
+
+/** @return number of completions visible at @p now_ps put into wc[0 .. n), or RNIC_ERR_NOENT. */
+int rnic_poll_cq(struct rnic_device *dev, uint32_t cq, uint32_t n, struct rnic_wc *wc,
+                 uint64_t now_ps);
+
+/**
+ * Arm for one event (RNIC_EVENT_CQ) at the next completion. Completions already visible do not
+ * trigger it: arm, then poll once more.
+ */
+int rnic_req_notify_cq(struct rnic_device *dev, uint32_t cq, bool solicited_only, uint64_t now_ps);
+
+/* ---- queue pairs ---- */
+
+int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *init, uint32_t *qpn,
+                   uint64_t now_ps);
+
+/**
+ * Change state and attributes; the table of transitions and required attributes is
+ * rnic_table_qp.c's. @return RNIC_ERR_INVAL when the transition, an attribute or the mask is not
+ * legal: nothing was modified.
+ */
+int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_attr *attr,
+                   unsigned mask, uint64_t now_ps);
+int rnic_query_qp(struct rnic_device *dev, uint32_t qpn, struct rnic_qp_attr *attr,
+                  struct rnic_qp_counters *counters);
+/** Outstanding work is discarded without completions; frames already built still leave. */
+int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
+
+/** Current rate (bits a second) and congestion estimate of the QP's control; changes nothing. */
+int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, double *alpha,
+                    uint64_t now_ps);
+
+/**
+ * Post one send work request.
+ *
+ * @return 0; RNIC_ERR_INVAL (state, opcode, num_sge, total length beyond 2^31), _FULL (slots are
+ *         given back when a later signalled completion is polled), _NOENT. In ERR and SQE it is
+ *         accepted and flushed.
+ */
+int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
+                   uint64_t now_ps);
+int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv_wr *wr,
+                   uint64_t now_ps);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * The address book: a station is a small integer, here stand its MAC and GID.
+ *
+ * Every port of the simulation is a station (its number is the engine's port number), so a switch
+ * routes by table index and hashes nothing. A station nobody set has the default addresses:
+ * MAC 02:00:00:hh:mm:ll and IPv4 10.hh.mm.ll with hhmmll = station + 1, GID ::ffff:10.hh.mm.ll.
+ *
+ * Owns   the explicit entries (array given by the owner of the book)
+ * Cost   forward O(1); reverse O(1) for default addresses, linear over explicit entries else
+ */
+#ifndef WIRE_ADDR_H
+#define WIRE_ADDR_H
+
+#include "wire_frame.h"
+
+struct wire_station {
+    uint32_t id;
+    uint8_t mac[6];
+    uint8_t gid[16]; /* IPv4 a.b.c.d is ::ffff:a.b.c.d */
+};
+
+struct wire_addr_book {
+    const struct wire_station *entries; /* explicit ones, any order; may be NULL */
+    size_t n;
+};
+
+/** Addresses of station @p id: the explicit entry, else the default ones. */
+struct wire_station wire_addr_station(const struct wire_addr_book *book, uint32_t id);
+
+/** @return station with this GID, or WIRE_STATION_NONE. */
+uint32_t wire_addr_by_gid(const struct wire_addr_book *book, const uint8_t gid[16]);
+
+/** @return station with this MAC, WIRE_STATION_BROADCAST for group addresses, or WIRE_STATION_NONE. */
+uint32_t wire_addr_by_mac(const struct wire_addr_book *book, const uint8_t mac[6]);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * Frames as bytes: wire_packet is everything the bytes say, wire_frame what the fabric needs.
+ *
+ * Decode gives a wire_packet (every field, so that encoding it again yields the same bytes) or a
+ * drop reason; the two frame functions join the two worlds through the address book. Bytes are
+ * Ethernet frames from the destination MAC on, without FCS (as pcap has them).
+ *
+ * Spec   wire formats: IEEE 802.3, 802.1Q, 802.1Qbb, RFC 791, RFC 8200, RFC 768, IBTA Vol 1 ch. 9
+ *        and annexes A16/A17
+ * Cost   one pass over the bytes, plus one for the ICRC; allocates nothing
+ */
+#ifndef WIRE_CODEC_H
+#define WIRE_CODEC_H
+
+#include "wire_addr.h"
+#include "wire_frame.h"
+#include "wire_opcode.h"
+
+#define WIRE_FCS_BYTES 4u
+#define WIRE_ICRC_BYTES 4u
+#define WIRE_MIN_FRAME_BYTES 64u     /* with FCS */
+#define WIRE_MAX_HEADER_BYTES 134u   /* Ethernet 18, IPv6 40, UDP 8, BTH 12, RETH+AtomicETH.., ICRC */
+#define WIRE_ROCE_UDP_PORT 4791u
+
+struct wire_packet {
+    enum wire_kind kind;
+    uint8_t eth_dst[6], eth_src[6];
+    uint16_t ethertype;     /* after any tag */
+    bool tagged;
+    uint16_t vlan_tci;
+    /* network layer (RoCEv2) or GRH (RoCEv1) */
+    uint8_t ip_version;     /* 4, 6 */
+    uint8_t tos, ttl;
+    uint16_t ip_id;         /* IPv4 */
+    uint16_t ip_frag;       /* IPv4 flags and offset; 0x4000 = DF */
+    uint16_t ip_checksum;   /* IPv4; encode writes the right one when ip_checksum_auto */
+    bool ip_checksum_auto;
+    uint32_t flow_label;    /* IPv6 */
+    uint8_t ip_src[16], ip_dst[16]; /* as GIDs */
+    uint16_t udp_sport, udp_checksum;
+    /* transport */
+    uint8_t opcode, bth_flags, pad, tver, bth_resv6, bth_resv7;
+    uint16_t pkey;
+    uint32_t dest_qpn;
+    wire_psn psn;
+    uint8_t syndrome;
+    uint32_t msn;
+    uint32_t imm;           /* ImmDt, or IETH R_Key */
+    uint32_t qkey, src_qpn; /* DETH; its reserved byte must be 0 to round trip */
+    uint64_t va;
+    uint32_t rkey, dma_bytes;
+    uint64_t swap_add, compare, orig;
+    const uint8_t *payload; /* into the decoded buffer, or the caller's */
+    uint32_t payload_bytes; /* without pad */
+    uint32_t icrc;          /* as a number; its least significant byte goes first on the wire */
+    bool icrc_auto;         /* encode computes it */
+    uint32_t trailer_bytes; /* Ethernet padding after the ICRC */
+    /* MAC control */
+    uint16_t pause_enabled;
+    uint16_t pause_quanta[WIRE_CLASSES];
+};
+
+enum { WIRE_DECODE_SKIP_ICRC = 1 };
+
+/**
+ * Parse one Ethernet frame.
+ *
+ * @param bytes   n bytes from the destination MAC on, without FCS
+ * @param flags   WIRE_DECODE_SKIP_ICRC: do not verify (packet->icrc still says what was there)
+ * @param packet  filled as far as parsing came, also when dropped
+ * @return WIRE_DROP_NONE, or the first rule the frame breaks: all the stateless silent-drop rules.
+ */
+enum wire_drop wire_decode(const uint8_t *bytes, size_t n, unsigned flags,
+                           struct wire_packet *packet);
+
+/**
+ * Write one Ethernet frame without FCS.
+ *
+ * @return its length, or 0 when @p capacity is too small or the opcode is reserved: nothing is
+ *         promised about the buffer then.
+ */
+size_t wire_encode(const struct wire_packet *packet, uint8_t *bytes, size_t capacity);
+
+/** ICRC of an IP packet (IPv4 or IPv6 header first, up to but without the ICRC), as a number. */
+uint32_t wire_icrc(const uint8_t *ip, size_t n);
+
+/** Frame to bytes; phantom payload is written as zeros. @return length, 0: capacity too small. */
+size_t wire_frame_encode(const struct wire_frame *frame, const struct wire_addr_book *book,
+                         uint8_t *bytes, size_t capacity);
+
+/**
+ * Bytes to frame. Fills every header field; `next`, in_port, in_charge and ready_ps are the
+ * holder's and left alone. Payload is copied to frame->payload when the frame has a slot and
+ * WIRE_FRAME_BYTES is to be set (@p with_bytes), else only its length is taken.
+ * @return as wire_decode; WIRE_DROP_ADDRESS when an address is in no book.
+ */
+enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_addr_book *book,
+                                 const uint8_t *bytes, size_t n, bool with_bytes);
+
+/**
+ * Length on the line with FCS of a RoCE frame: headers by flags and opcode, payload, pad, ICRC,
+ * FCS, at least 64. What rnic_tx_build and the codec agree on.
+ */
+uint32_t wire_frame_length(uint8_t opcode, uint8_t frame_flags, uint32_t payload_bytes);
+
+#endif
