@@ -8,6 +8,9 @@
  * when a rate is next needed (lazy), so an idle or unlimited flow costs nothing. Reading never
  * changes state: rate_bps(now) works on a copy.
  *
+ * Times given to one queue pair's control should not go back; if one does, the state is taken as
+ * it is (no expiry is undone), which is what a block served slightly ahead of its clock needs.
+ *
  * Place  behind rnic_tx_rate, which is the only caller
  * Owns   struct rnic_cc_state of each queue pair
  */
@@ -16,21 +19,39 @@
 
 #include "wire_param.h"
 
+/* State of the DCQCN reaction point; what the numbers mean exactly: rnic_cc_dcqcn.c. */
+struct rnic_dcqcn_state {
+    uint64_t rate_q16;        /* RC in 1/65536 bit/s */
+    uint64_t target_q16;      /* RT in 1/65536 bit/s */
+    uint64_t gap_q32;         /* picoseconds a byte at RC, 32 fraction bits; 0: to be computed */
+    uint64_t pending_ps;      /* end of the gap if RC stayed as it is; next_send_ps knows better */
+    uint64_t alpha_due_ps;    /* next expiry of the alpha timer; WIRE_NEVER before the first CNP */
+    uint64_t increase_due_ps; /* next expiry of the increase timer; WIRE_NEVER while released */
+    uint64_t counted_bytes;   /* since the last byte-counter event */
+    uint32_t alpha_q31;       /* alpha in 2^-31, as of alpha_due_ps - alpha_timer_ps */
+    uint16_t timer_count;     /* T, stays at 65535 */
+    uint16_t byte_count;      /* BC, stays at 65535 */
+};
+
 struct rnic_cc_state {
     uint64_t next_send_ps; /* 0 while not limited; maintained by the control, read by tx_rate */
     bool limited;          /* false: the line is the only limit, next_send_ps means nothing */
     union {
-        uint64_t words[8]; /* the control's own; cast to its struct, size checked there */
+        uint64_t words[8]; /* the control's own: a member here each, none larger than this */
+        struct rnic_dcqcn_state dcqcn;
     };
 };
 
+static_assert(sizeof(struct rnic_dcqcn_state) == 64, "a control has 64 bytes in the queue pair");
+
 /* Parameters of the DCQCN reaction point; table in rnic_cc_dcqcn.c. */
 #define RNIC_DCQCN_PARAMS(X)                                                                       \
-    X(g, RATIO, 0.00390625, 0.0, 1.0, "DCQCN15 fig. 14: 1/256", "Gain of alpha", NULL)             \
+    X(g, RATIO, 0.00390625, 0.0000152587890625, 1.0, "DCQCN15 fig. 14: 1/256", "Gain of alpha",    \
+      NULL)                                                                                        \
     X(initial_alpha, RATIO, 1.0, 0.0, 1.0, "DCQCN15 sec. 3", "Alpha before the first CNP", NULL)   \
-    X(alpha_timer_ps, TIME, 55000000, 1000, 1000000000000, "DCQCN15: K = 55 us",                   \
+    X(alpha_timer_ps, TIME, 55000000, 100000, 1000000000000, "DCQCN15: K = 55 us",                 \
       "Alpha decays when no CNP came for this long", NULL)                                         \
-    X(increase_timer_ps, TIME, 55000000, 1000, 1000000000000, "DCQCN15 fig. 14: 55 us",            \
+    X(increase_timer_ps, TIME, 55000000, 100000, 1000000000000, "DCQCN15 fig. 14: 55 us",          \
       "Period of the rate increase timer", NULL)                                                   \
     X(byte_counter_bytes, BYTES, 10000000, 0, 1000000000000, "DCQCN15 fig. 14: 10 MB",             \
       "Bytes per byte-counter increase event; 0 is off", NULL)                                     \
@@ -51,7 +72,7 @@ extern const size_t rnic_dcqcn_param_count;
 
 /* What a control is told about its queue pair; constant over the life of the QP. */
 struct rnic_cc_config {
-    uint64_t line_bps;
+    uint64_t line_bps; /* 1 .. 2^47 */
     struct rnic_dcqcn_params dcqcn;
 };
 
@@ -62,8 +83,9 @@ struct rnic_cc_ops {
     /** A CNP for this queue pair arrived. May move next_send_ps (the pending gap is rescaled). */
     void (*cnp)(const struct rnic_cc_config *config, struct rnic_cc_state *state, uint64_t now_ps);
     /**
-     * A packet of @p line_bytes was scheduled at @p now_ps: count it and set next_send_ps, walking
-     * the timer expiries that come before it (an increase shortens the rest of the gap).
+     * A packet of @p line_bytes (frame + FCS + 20) was scheduled at @p now_ps: count it and set
+     * next_send_ps, walking the timer expiries that come before it (an increase shortens the rest
+     * of the gap). Need not be called while not limited; changes nothing then.
      */
     void (*sent)(const struct rnic_cc_config *config, struct rnic_cc_state *state,
                  uint32_t line_bytes, uint64_t now_ps);
