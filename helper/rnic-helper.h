@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RNIC_HELPER_H
+#define RNIC_HELPER_H
+
+#include "rnic-application.h"
+#include "rnic-link.h"
+#include "rnic-net-device.h"
+#include "rnic-switch-device.h"
+#include "rnic-switch-port.h"
+
+#include "ns3/net-device-container.h"
+#include "ns3/node-container.h"
+#include "ns3/trace-helper.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * @ingroup rnic
+ * Builds a fabric: cards, switches, links, routes, pcap.
+ *
+ * Order: InstallNic and InstallSwitch, Connect, then PopulateRoutes. Stations (engine ports) are
+ * given in the order of installation. Params structs set the base, attributes go on top.
+ */
+class RnicHelper : public PcapHelperForDevice
+{
+public:
+    RnicHelper();
+    ~RnicHelper() override;
+
+    void SetNicAttribute(const std::string &name, const AttributeValue &value);
+    void SetSwitchAttribute(const std::string &name, const AttributeValue &value);
+    void SetLinkAttribute(const std::string &name, const AttributeValue &value);
+    void SetNicParams(const struct rnic_params &params);
+    void SetSwitchParams(const struct fabric_params &params);
+    void SetCc(const std::string &kind, const struct rnic_dcqcn_params &dcqcn);
+    /** @param preset name of a DCQCN preset, "paper-2015". */
+    void SetCc(const std::string &kind, const std::string &preset);
+    /** Links made from now on: @p ab from Connect's first argument to its second. */
+    void SetLinkParams(const struct engine_link_params &ab, const struct engine_link_params &ba);
+    void SetLinkParams(const struct engine_link_params &both);
+
+    Ptr<RnicNetDevice> InstallNic(Ptr<Node> node) const;
+    NetDeviceContainer InstallNic(const NodeContainer &nodes) const;
+    Ptr<RnicSwitchDevice> InstallSwitch(Ptr<Node> node, uint32_t ports) const;
+
+    Ptr<RnicLink> Connect(Ptr<RnicPortDevice> a, Ptr<RnicPortDevice> b) const;
+    /** To the first free port of the switch. */
+    Ptr<RnicLink> Connect(Ptr<RnicPortDevice> a, Ptr<RnicSwitchDevice> b) const;
+    Ptr<RnicLink> Connect(Ptr<RnicSwitchDevice> a, Ptr<RnicSwitchDevice> b) const;
+
+    /**
+     * Set all shortest paths between cards (equal ones together, ECMP) and start the switches.
+     * @returns false: @p why says which switch's buffer does not hold what it must.
+     */
+    static bool TryPopulateRoutes(std::string *why);
+    /** The same, but aborts with the text. */
+    static void PopulateRoutes();
+
+private:
+    using Attributes = std::vector<std::pair<std::string, Ptr<AttributeValue>>>;
+
+    void EnablePcapInternal(std::string prefix, Ptr<NetDevice> nd, bool promiscuous,
+                            bool explicitFilename) override;
+
+    Attributes m_nicAttributes;
+    Attributes m_switchAttributes;
+    Attributes m_linkAttributes;
+    std::unique_ptr<struct rnic_params> m_nicParams;
+    std::unique_ptr<struct fabric_params> m_switchParams;
+    std::unique_ptr<std::pair<struct engine_link_params, struct engine_link_params>> m_linkParams;
+    std::string m_ccKind; //!< empty: the device's default
+    std::unique_ptr<struct rnic_dcqcn_params> m_dcqcn;
+};
+
+} // namespace ns3
+
+#endif /* RNIC_HELPER_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RNIC_DRIVE_H
+#define RNIC_DRIVE_H
+
+#include "ns3/event-id.h"
+#include "ns3/ptr.h"
+#include "ns3/simulator.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+class RnicEngine;
+
+/**
+ * @ingroup rnic
+ * How ns-3's time moves the engine. All drives run the same engine events in the same order: those
+ * at time T before any ns-3 event at T.
+ */
+class RnicDrive
+{
+public:
+    virtual ~RnicDrive() = default;
+    /** The engine's next event is now at @p next_ps (WIRE_NEVER: none). Not called while it runs. */
+    virtual void NextChanged(uint64_t next_ps) = 0;
+    /** During a run an ns-3 event was scheduled at @p at_ps: the run must not go beyond it. */
+    virtual void Delivered(uint64_t at_ps) = 0;
+    /** Cancel whatever is scheduled in ns-3. */
+    virtual void Stop() = 0;
+};
+
+/**
+ * @ingroup rnic
+ * One ns-3 event per engine timestamp: works with every SimulatorImpl and Scheduler.
+ */
+class RnicWakeDrive : public RnicDrive
+{
+public:
+    /** @param engine the engine to drive; outlives the drive. */
+    explicit RnicWakeDrive(RnicEngine *engine);
+    ~RnicWakeDrive() override;
+
+    void NextChanged(uint64_t next_ps) override;
+    void Delivered(uint64_t at_ps) override;
+    void Stop() override;
+
+private:
+    class WakeEvent;
+
+    void Wake();
+
+    RnicEngine *m_engine;   //!< whom to drive
+    EventId m_wake;         //!< the pending wake-up
+    Ptr<WakeEvent> m_event; //!< used again for every wake-up
+    uint64_t m_wakeAtPs;    //!< its time, WIRE_NEVER: none pending
+};
+
+} // namespace ns3
+
+#endif /* RNIC_DRIVE_H */
