@@ -39,6 +39,9 @@
     X(ecn_kmax_bytes, BYTES, 1600000, 0, 1000000000000, "HPCC at 100G",                            \
       "Queue length above which every ECT packet is marked", NULL)                                 \
     X(ecn_pmax, RATIO, 0.2, 0.0, 1.0, "HPCC", "Probability of marking at ecn_kmax", NULL)          \
+    X(ecn_per_rate_bps, RATE, 0, 0, 100000000000000, "HPCC: thresholds in proportion to rate",       \
+      "Port rate ecn_kmin and ecn_kmax are meant for: they scale with each port's; 0: the same "   \
+      "at every port", NULL)                                                                       \
     X(ecn_at, ENUM, 0, 0, 1, "CoNEXT'16: real switches mark at departure",                         \
       "When marking is decided", "dequeue,enqueue")                                                \
     X(ecn, BOOL, 1, 0, 1, "choice", "Marking on", NULL)                                            \
@@ -137,8 +140,10 @@ void fabric_trace_enable(struct fabric_switch *sw, uint32_t mask);
 struct fabric_counters {
     uint64_t drops[WIRE_DROP_COUNT];
     uint64_t rx_frames, tx_frames; /* without pause frames */
-    uint64_t pauses, pause_refreshes, resumes, ecn_marked;
+    uint64_t pauses, pause_refreshes, resumes; /* classes told so; counted as the frame leaves */
+    uint64_t ecn_marked;
     uint64_t peak_buffer_bytes, peak_queue_bytes;
+    uint64_t trace_lost; /* trace records nobody took in time */
 };
 const struct fabric_counters *fabric_query_counters(const struct fabric_switch *sw);
 
