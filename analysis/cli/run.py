@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""./rnic run FILE: packages, build, simulation, pictures.
+
+The scenario itself is read and judged by the C++ runner; this file only brings it into being and
+passes its exit status on: 0 done, 1 an expect or the run failed, 2 bad input, 130 interrupted.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+
+from analysis.cli import build, plot, setup
+from analysis.cli.common import Failure, say, show
+
+RUNNER = os.path.join(build.RELEASE, "rnic-run")
+
+
+def results_folder(scenario):
+    """Where results go without --out: results/NAME below the current folder."""
+    name = os.path.splitext(os.path.basename(scenario.rstrip("/")))[0]
+    return os.path.join("results", name or "scenario")
+
+
+def call_runner(arguments):
+    """Run the simulation in the foreground; Ctrl-C is the runner's to handle."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(
+            [RUNNER] + arguments,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        status = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if status == -signal.SIGINT:
+        return 130
+    if status < 0:
+        raise Failure(f"rnic-run died of {signal.Signals(-status).name}; this is a bug", 1)
+    return status
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(
+        prog="./rnic run", description="Run a scenario and draw its results.",
+        epilog="Exit status: 0 every expect holds; 1 one failed, or the run did; 2 bad input; "
+               "130 interrupted.")
+    parser.add_argument("file", metavar="FILE", help="scenario, a TOML file")
+    parser.add_argument("--out", metavar="DIR", help="results folder (default results/NAME)")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="sets",
+                        help="set one scenario key, as in --set workload.bytes=1MiB")
+    parser.add_argument("--no-plot", action="store_true", help="no pictures")
+    options = parser.parse_args(argv)
+
+    setup.install(setup.RUN_PACKAGES)
+    build.release(["rnic-run"])
+    out = options.out or results_folder(options.file)
+    arguments = [options.file, "--out", out]
+    for pair in options.sets:
+        arguments += ["--set", pair]
+    status = call_runner(arguments)
+    if status == 130:
+        say(f"interrupted; ./rnic plot {show(out)} draws what is there")
+    elif status in (0, 1) and not options.no_plot and plot.drawable(out):
+        plot.draw(out)
+    return status

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""./rnic test: every test, the fast ones first, one line each, the total last.
+
+Groups, in order: tidy (the source itself), C tests under ASan and UBSan with gcc and with clang,
+the bounded fuzz run, ns-3 TestSuites, Python tests, scenarios with their expect bounds.
+A build that fails is a failed test. A program that exits with status 77 is skipped.
+"""
+
+import argparse
+import concurrent.futures
+import filecmp
+import os
+import re
+import signal
+import subprocess
+import time
+
+from analysis.cli import build, setup
+from analysis.cli.common import PYTHON, ROOT, Failure, jobs, show, sources, tail
+
+BUILDS = build.RELEASE
+SKIPPED = 77
+FUZZ_SECONDS = 30       # of all fuzz targets together; --long: ten times as much
+SHOWN_LINES = 60        # of what a failed test said
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+
+
+class Results:
+    """Counts outcomes and prints one line for each."""
+
+    def __init__(self):
+        self.start = time.monotonic()
+        self.passed, self.skipped, self.failed = 0, 0, []
+
+    def add(self, name, status, seconds, output=""):
+        """Status 0 passed, 77 skipped, else failed: then the output is shown too."""
+        word = {0: "ok", SKIPPED: "skip"}.get(status, "FAIL")
+        elapsed = int(time.monotonic() - self.start)
+        print(f"{elapsed // 60:3d}:{elapsed % 60:02d} {word:4} {name} ({seconds:.1f} s)",
+              flush=True)
+        if status == 0:
+            self.passed += 1
+        elif status == SKIPPED:
+            self.skipped += 1
+        else:
+            self.failed.append(name)
+            print("    | " + tail(output, SHOWN_LINES).replace("\n", "\n    | "), flush=True)
+
+    def end(self):
+        """The last line, alone on it. @return exit status."""
+        for name in self.failed:
+            print(f"failed: {name}")
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(f"{self.passed} passed, {len(self.failed)} failed{skipped}", flush=True)
+        return 1 if self.failed else 0
+
+
+def execute(call, limit, env=None, cwd=ROOT):
+    """Run a program. @return (exit status, seconds, what it said); too slow is a failure."""
+    begin = time.monotonic()
+    with subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", cwd=cwd,
+                          env={**os.environ, **(env or {})}, start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            status, output = 1, output + f"\nstopped after {limit} s\n"
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if status < 0:
+        output += f"\ndied of {signal.Signals(-status).name}\n"
+    return status, time.monotonic() - begin, f"$ {' '.join(call)}\n{output}"
+
+
+class Group:
+    """Tests that share a build. names() needs no build; run() reports into results."""
+
+    title = ""
+
+    def __init__(self, options):
+        self.options = options
+
+    def names(self):
+        raise NotImplementedError
+
+    def prepare(self):
+        """Build what run() needs; raises Failure."""
+
+    def one(self, name):
+        """Run one test. @return (status, seconds, output)"""
+        raise NotImplementedError
+
+    def run(self, names, results):
+        with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
+            for name, outcome in zip(names, pool.map(self.one, names)):
+                results.add(f"{self.title}/{name}", *outcome)
+
+
+class Tidy(Group):
+    title = "tidy"
+    folder = os.path.join(BUILDS, "c")
+
+    def names(self):
+        return ["source"]
+
+    def prepare(self):
+        build.make(self.folder, ["-DRNIC_NS3=OFF"], ["rnic-c"])
+
+    def run(self, names, results):
+        call = [PYTHON, "test/tidy.py", "--library", os.path.join(self.folder, "librnic-c.a")]
+        status, seconds, output = execute(call, 600)
+        checks = re.findall(r"^(ok|FAIL) (\S+)\n((?:    .*\n)*)", output, re.M)
+        for word, name, places in checks:
+            results.add(f"tidy/{name}", 0 if word == "ok" else 1, seconds / len(checks), places)
+        if not checks or (status != 0 and all(word == "ok" for word, _, _ in checks)):
+            results.add("tidy/source", 1, seconds, output)
+
+
+class CTests(Group):
+    """C tests and simulations, no ns-3, under ASan and UBSan."""
+
+    def __init__(self, options, compiler):
+        super().__init__(options)
+        self.compiler = compiler
+        self.title = f"c-{compiler}"
+        self.folder = os.path.join(BUILDS, f"{compiler}-asan")
+        self.settings = ["-DRNIC_NS3=OFF", "-DRNIC_SANITIZE=ON",
+                         f"-DCMAKE_C_COMPILER={compiler}",
+                         "-DCMAKE_CXX_COMPILER=" + {"gcc": "g++"}.get(compiler, "clang++")]
+        if compiler == "clang":
+            self.settings.append("-DRNIC_FUZZ=ON")
+
+    def names(self):
+        return [path[len("test/"):-len(".c")] for kind, path in sources()
+                if kind in ("ctest", "sim") and path.endswith(".c")]
+
+    def prepare(self):
+        build.make(self.folder, self.settings)
+
+    def one(self, name):
+        return execute([os.path.join(self.folder, "test", name)], 900, SANITIZER_ENV)
+
+
+class Fuzz(Group):
+    """Each libFuzzer target for its share of the time, from its corpus in test/fuzz/corpus."""
+
+    title = "fuzz"
+    folder = os.path.join(BUILDS, "clang-asan")
+
+    def names(self):
+        return [os.path.splitext(os.path.basename(path))[0] for kind, path in sources()
+                if kind == "fuzz" and path.endswith(".c")]
+
+    def one(self, name):
+        seconds = FUZZ_SECONDS * (10 if self.options.long else 1)
+        share = max(5, seconds * jobs() // len(self.names()))
+        grown = os.path.join(self.folder, "corpus", name)
+        os.makedirs(grown, exist_ok=True)
+        call = [os.path.join(self.folder, "test", "fuzz", name), f"-max_total_time={share}",
+                "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={grown}-", grown]
+        kept = os.path.join("test", "fuzz", "corpus", name)
+        if os.path.isdir(os.path.join(ROOT, kept)):
+            call.append(kept)
+        return execute(call, share + 120, SANITIZER_ENV)
+
+
+class NsSuites(Group):
+    """ns-3 TestSuites, in the module's own test runner."""
+
+    title = "ns3"
+    runner = os.path.join(BUILDS, "rnic-test-runner")
+
+    def names(self):
+        found = []
+        for kind, path in sources():
+            if kind == "nstest" and path.endswith(".cc"):
+                with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                    found += re.findall(r'\bTestSuite\s*\(\s*"([^"]+)"', file.read())
+        return found
+
+    def prepare(self):
+        build.release()
+
+    def one(self, name):
+        call = [self.runner, f"--suite={name}", "--verbose"]
+        if self.options.long:
+            call.append("--fullness=TAKES_FOREVER")
+        return execute(call, 900)
+
+
+class PythonTests(Group):
+    """Python test programs; they find the built programs through RNIC_BUILD."""
+
+    title = "python"
+
+    def names(self):
+        return [path[len("test/"):-len(".py")] for kind, path in sources() if kind == "pytest"]
+
+    def prepare(self):
+        build.release()
+
+    def one(self, name):
+        env = {"RNIC_BUILD": BUILDS, "RNIC_LONG": "1" if self.options.long else ""}
+        return execute([PYTHON, os.path.join("test", name + ".py")], 900, env)
+
+
+class Scenarios(Group):
+    """Every scenario with [[expect]] bounds must exit with 0.
+
+    A comment line "# test: WORDS" in the scenario says more: `long` runs it only with --long;
+    `variants` runs it again, with wire = true and with trace = true, and flows.csv must not change
+    by a byte. Files in test/golden/NAME/ must equal those of the results folder.
+    """
+
+    title = "scenario"
+    runner = os.path.join(BUILDS, "rnic-run")
+    variants = {"again": [], "wire": ["nic.wire=true"], "trace": ["run.trace=true"]}
+
+    def _read(self):
+        """{name: marker words} of the scenarios that are tests."""
+        folder = os.path.join(ROOT, "scenarios")
+        found = {}
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".toml"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    text = file.read()
+                marks = re.findall(r"^#\s*test:(.*)$", text, re.M)
+                if re.search(r"^\s*\[\[expect\]\]", text, re.M):
+                    found[name[:-len(".toml")]] = re.split(r"[,\s]+", " ".join(marks).strip())
+        return found
+
+    def names(self):
+        return [name for name, marks in self._read().items()
+                if self.options.long or "long" not in marks]
+
+    def prepare(self):
+        build.release()
+
+    def _simulate(self, name, label, sets):
+        out = os.path.join(BUILDS, "test-results", f"{name}-{label}")
+        call = [self.runner, f"scenarios/{name}.toml", "--out", out]
+        for pair in sets:
+            call += ["--set", pair]
+        return out, execute(call, 1800)
+
+    def one(self, name):
+        base, (status, seconds, output) = self._simulate(name, "base", [])
+        if status != 0:
+            return status, seconds, output
+        golden = os.path.join(ROOT, "test", "golden", name)
+        for file in sorted(os.listdir(golden)) if os.path.isdir(golden) else []:
+            if not self._same(os.path.join(base, file), os.path.join(golden, file)):
+                return 1, seconds, output + f"{file} differs from test/golden/{name}/{file}\n"
+        if "variants" in self._read()[name]:
+            for label, sets in self.variants.items():
+                out, (status, more, text) = self._simulate(name, label, sets)
+                seconds, output = seconds + more, output + text
+                if status != 0:
+                    return status, seconds, output
+                if not self._same(os.path.join(base, "flows.csv"),
+                                  os.path.join(out, "flows.csv")):
+                    return 1, seconds, output + f"flows.csv of {show(out)} differs\n"
+        return 0, seconds, output
+
+    @staticmethod
+    def _same(one, other):
+        return (os.path.isfile(one) and os.path.isfile(other)
+                and filecmp.cmp(one, other, shallow=False))
+
+
+def wanted(group, words):
+    return [name for name in group.names()
+            if not words or any(word in f"{group.title}/{name}" for word in words)]
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="./rnic test", description="Run the tests.")
+    parser.add_argument("--long", action="store_true",
+                        help="also the slow ones, and fuzz for longer")
+    parser.add_argument("name", nargs="*", metavar="NAME",
+                        help="only tests whose GROUP/NAME contains one of these")
+    options = parser.parse_args(argv)
+
+    setup.install(setup.RUN_PACKAGES + setup.TEST_PACKAGES)
+    groups = [Tidy(options), CTests(options, "gcc"), CTests(options, "clang"), Fuzz(options),
+              NsSuites(options), PythonTests(options), Scenarios(options)]
+    plan = [(group, wanted(group, options.name)) for group in groups]
+    if not any(names for _, names in plan):
+        raise Failure(f"no test is named like {' or '.join(options.name)}")
+
+    results = Results()
+    broken = set()
+    for group, names in plan:
+        if not names:
+            continue
+        begin = time.monotonic()
+        try:
+            if isinstance(group, Fuzz):
+                CTests(options, "clang").prepare()
+            group.prepare()
+        except Failure as failure:
+            # The release build serves three groups; its failure is told once, its tests once each.
+            text = "" if str(failure) in broken else str(failure)
+            broken.add(str(failure))
+            results.add(f"{group.title}/build", 1, time.monotonic() - begin, text)
+            continue
+        group.run(names, results)
+    return results.end()
