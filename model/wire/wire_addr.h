@@ -8,7 +8,7 @@
  * MAC 02:00:00:hh:mm:ll and IPv4 10.hh.mm.ll with hhmmll = station + 1, GID ::ffff:10.hh.mm.ll.
  *
  * Owns   the explicit entries (array given by the owner of the book)
- * Cost   forward O(1); reverse O(1) for default addresses, linear over explicit entries else
+ * Cost   O(1) with no explicit entries, or forward with entry i for station i; else linear in them
  */
 #ifndef WIRE_ADDR_H
 #define WIRE_ADDR_H
@@ -26,13 +26,19 @@ struct wire_addr_book {
     size_t n;
 };
 
-/** Addresses of station @p id: the explicit entry, else the default ones. */
+/**
+ * Addresses of station @p id: the explicit entry, else the default ones. WIRE_STATION_BROADCAST has
+ * ff:ff:ff:ff:ff:ff and 255.255.255.255; other ids are below 2^24 - 1 or have an entry.
+ */
 struct wire_station wire_addr_station(const struct wire_addr_book *book, uint32_t id);
 
-/** @return station with this GID, or WIRE_STATION_NONE. */
+/**
+ * Explicit entries come first; a default address counts only for a station without one.
+ * @return station with this GID, or WIRE_STATION_NONE.
+ */
 uint32_t wire_addr_by_gid(const struct wire_addr_book *book, const uint8_t gid[16]);
 
-/** @return station with this MAC, WIRE_STATION_BROADCAST for group addresses, or WIRE_STATION_NONE. */
+/** @return station with this MAC, WIRE_STATION_BROADCAST for group addresses, or _NONE. */
 uint32_t wire_addr_by_mac(const struct wire_addr_book *book, const uint8_t mac[6]);
 
 #endif

@@ -5,7 +5,8 @@
  *
  * Line 0 is all that a switch or a MAC reads, plus the destination QPN; line 1 is the NIC's.
  * Addresses are stations: small integers that index the address book (wire_addr.h), where MAC and
- * GID stand. Bytes exist only where they are needed: wire_codec.h turns a frame into bytes and back.
+ * GID stand. Bytes exist only where they are needed: wire_codec.h turns a frame into bytes and
+ * back.
  *
  * Owns   nothing: who holds the pointer owns the frame. `payload` belongs to the frame for life
  *        (the pool attaches a slot, or NULL in a pool without bytes: phantom memory).
@@ -15,7 +16,7 @@
 
 #include "wire_types.h"
 
-#define WIRE_CLASSES 8u            /* 802.1p priorities, PFC classes */
+#define WIRE_CLASSES 8u /* 802.1p priorities, PFC classes */
 #define WIRE_STATION_NONE 0xFFFFFFFFu
 #define WIRE_STATION_BROADCAST 0xFFFFFFFEu
 
@@ -27,16 +28,17 @@ enum wire_kind {
 };
 
 enum {
-    WIRE_FRAME_VLAN = 1,     /* 802.1Q tagged: vlan_tci is valid, prio is its PCP */
-    WIRE_FRAME_IPV6 = 2,     /* else IPv4 */
-    WIRE_FRAME_ROCE_V1 = 4,  /* EtherType 0x8915 and GRH instead of IP and UDP */
-    WIRE_FRAME_CORRUPT = 8,  /* a bit was hit on the line: FCS will fail at the next receiver */
-    WIRE_FRAME_BYTES = 16,   /* payload[0 .. payload_bytes) holds real bytes; else phantom */
+    WIRE_FRAME_VLAN = 1,    /* 802.1Q tagged: vlan_tci is valid, prio is its PCP */
+    WIRE_FRAME_IPV6 = 2,    /* else IPv4 */
+    WIRE_FRAME_ROCE_V1 = 4, /* EtherType 0x8915 and GRH instead of IP and UDP */
+    WIRE_FRAME_CORRUPT = 8, /* a bit was hit on the line: FCS will fail at the next receiver */
+    WIRE_FRAME_BYTES = 16,  /* payload[0 .. payload_bytes) holds real bytes; else phantom */
 };
 
-enum { /* bth_flags */
-    WIRE_BTH_SE = 1,    /* solicited event */
-    WIRE_BTH_MIG = 2,   /* MigReq */
+/* bth_flags */
+enum {
+    WIRE_BTH_SE = 1,  /* solicited event */
+    WIRE_BTH_MIG = 2, /* MigReq */
     WIRE_BTH_ACKREQ = 4,
     WIRE_BTH_FECN = 8,
     WIRE_BTH_BECN = 16,
@@ -44,11 +46,11 @@ enum { /* bth_flags */
 
 struct wire_frame {
     /* ---- line 0: switch and MAC ---- */
-    struct wire_frame *next; /* free for whoever holds the frame: queue link, free list */
-    uint32_t frame_bytes;    /* on the line with FCS, without preamble and gap; >= 64 */
-    uint32_t src, dst;       /* stations of the IP (or GRH) addresses */
+    struct wire_frame *next;   /* free for whoever holds the frame: queue link, free list */
+    uint32_t frame_bytes;      /* on the line with FCS, without preamble and gap; >= 64 */
+    uint32_t src, dst;         /* stations of the IP (or GRH) addresses */
     uint32_t eth_src, eth_dst; /* stations of the MAC addresses; rewritten at every routed hop */
-    uint32_t dest_qpn;       /* 24 bits */
+    uint32_t dest_qpn;         /* 24 bits */
     uint16_t udp_sport;
     uint16_t ip_id;
     uint16_t vlan_tci;
@@ -57,21 +59,21 @@ struct wire_frame {
     uint8_t opcode; /* BTH opcode */
     uint8_t tos;    /* DSCP << 2 | ECN */
     uint8_t ttl;
-    uint8_t prio;   /* traffic class 0..7: PCP when tagged, else DSCP >> 3 */
-    uint8_t flags;  /* WIRE_FRAME_* */
+    uint8_t prio;       /* traffic class 0..7: PCP when tagged, else DSCP >> 3 */
+    uint8_t flags;      /* WIRE_FRAME_* */
     uint16_t in_port;   /* switch scratch: where it came in */
     uint32_t in_charge; /* switch scratch: how the MMU charged it */
     uint64_t ready_ps;  /* holder's scratch: not to be sent before */
 
     /* ---- line 1: NIC ---- */
     wire_psn psn;
-    uint8_t bth_flags; /* WIRE_BTH_* */
-    uint8_t syndrome;  /* AETH */
+    uint8_t bth_flags;      /* WIRE_BTH_* */
+    uint8_t syndrome;       /* AETH */
     uint16_t pause_enabled; /* PFC: bit p set: pause_quanta[p] is valid */
-    uint32_t msn;      /* AETH, 24 bits */
-    uint32_t imm;      /* ImmDt or IETH R_Key, as a number whose big-endian bytes are on the wire */
+    uint32_t msn;           /* AETH, 24 bits */
+    uint32_t imm;           /* ImmDt, IETH R_Key or FETH; a number, big-endian on the wire */
     union {
-        uint64_t va;   /* RETH, AtomicETH */
+        uint64_t va; /* RETH, AtomicETH */
         struct {
             uint32_t qkey, src_qpn; /* DETH */
         } deth;
@@ -85,7 +87,7 @@ struct wire_frame {
             uint32_t payload_bytes; /* without pad */
             uint32_t tag;           /* sender's scratch for traces (WQE index) */
         };
-        void *opaque;               /* WIRE_KIND_OPAQUE */
+        void *opaque; /* WIRE_KIND_OPAQUE */
     };
     union {
         struct {
@@ -111,13 +113,13 @@ static_assert(sizeof(struct wire_frame) == 128, "a frame is two cache lines");
     X(FCS, "fcs", "corrupted on the line: Ethernet FCS wrong")                                     \
     X(TRUNCATED, "truncated", "shorter than its headers claim")                                    \
     X(ETHERTYPE, "ethertype", "not IPv4, IPv6, RoCE or MAC control")                               \
-    X(IP_VERSION, "ip_version", "IP version field does not match the EtherType, or IHL < 5")       \
+    X(IP_VERSION, "ip_version", "IP version does not match the EtherType, or IPv4 has options")    \
     X(IP_CHECKSUM, "ip_checksum", "IPv4 header checksum wrong")                                    \
     X(IP_FRAGMENT, "ip_fragment", "IP fragment: RoCEv2 packets are never fragmented")              \
-    X(IP_PROTOCOL, "ip_protocol", "IP payload is not UDP")                                         \
+    X(IP_PROTOCOL, "ip_protocol", "IP payload is not UDP (GRH: not a BTH)")                        \
     X(UDP_PORT, "udp_port", "UDP destination port is not 4791")                                    \
-    X(UDP_LENGTH, "udp_length", "UDP length below 8+12+4 or beyond the IP payload")                \
-    X(RUNT, "runt", "too short for the headers its opcode asks for")                               \
+    X(UDP_LENGTH, "udp_length", "UDP length below 8 or beyond the IP payload")                     \
+    X(RUNT, "runt", "too short for BTH and ICRC, or for the headers its opcode asks for")          \
     X(OPCODE, "opcode", "reserved opcode")                                                         \
     X(TVER, "tver", "BTH transport version is not 0")                                              \
     X(PAD, "pad", "pad count does not fit the payload")                                            \

@@ -20,7 +20,8 @@ enum wire_transport {
     WIRE_TRANSPORT_MASK = 0xE0,
 };
 
-enum wire_op { /* low five bits, for RC and UC (and UD for SEND_ONLY) */
+/* Low five bits, for RC and UC (and UD for SEND_ONLY). */
+enum wire_op {
     WIRE_OP_SEND_FIRST = 0x00,
     WIRE_OP_SEND_MIDDLE = 0x01,
     WIRE_OP_SEND_LAST = 0x02,
@@ -49,7 +50,8 @@ enum wire_op { /* low five bits, for RC and UC (and UD for SEND_ONLY) */
     WIRE_OP_CNP = 0x81, /* whole opcode */
 };
 
-enum { /* wire_opcode.has: headers after the BTH, in this order on the wire */
+/* wire_opcode.has: headers after the BTH, in this order on the wire */
+enum {
     WIRE_HAS_DETH = 1,
     WIRE_HAS_FETH = 2,
     WIRE_HAS_RETH = 4,
@@ -62,7 +64,8 @@ enum { /* wire_opcode.has: headers after the BTH, in this order on the wire */
     WIRE_HAS_CNP_PAD = 512, /* 16 zero bytes */
 };
 
-enum { /* wire_opcode.is */
+/* wire_opcode.is */
+enum {
     WIRE_IS_REQUEST = 1,
     WIRE_IS_RESPONSE = 2,
     WIRE_IS_FIRST = 4,  /* starts a message of several packets: payload is one path MTU */
@@ -76,10 +79,10 @@ enum { /* wire_opcode.is */
 };
 
 struct wire_opcode {
-    const char *name;      /* "RC_RDMA_WRITE_FIRST"; NULL: reserved */
-    uint16_t has;          /* WIRE_HAS_* */
-    uint16_t is;           /* WIRE_IS_* */
-    uint8_t header_bytes;  /* extended headers after the BTH (CNP pad included) */
+    const char *name;     /* "RC_RDMA_WRITE_FIRST"; NULL: reserved */
+    uint16_t has;         /* WIRE_HAS_* */
+    uint16_t is;          /* WIRE_IS_* */
+    uint8_t header_bytes; /* extended headers after the BTH (CNP pad included) */
 };
 
 extern const struct wire_opcode wire_opcodes[256];

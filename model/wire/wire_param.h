@@ -5,11 +5,12 @@
  * C struct field, the table entry, the ns-3 attribute, the scenario key, the schema, summary.json
  * and the table in doc/.
  *
- *   #define FOO_PARAMS(X) \
- *       X(delay_ps, TIME, 1000000, 0, 1000000000000, "IEEE 802.3", "Propagation delay of the link") \
- *       X(alpha,   RATIO, 0.125, 0.0, 64.0, "HPCC", "Share of the free pool one queue may take")
+ *   #define FOO_PARAMS(X)                                                                 \
+ *       X(delay_ps, TIME, 1000000, 0, 1000000000000, "IEEE 802.3", "Propagation delay", NULL) \
+ *       X(alpha, RATIO, 0.125, 0.0, 64.0, "HPCC", "Share of the free pool of a queue", NULL)
  *   struct foo_params { FOO_PARAMS(WIRE_PARAM_FIELD) };
- *   static const struct wire_param foo_param_table[] = { FOO_PARAMS(WIRE_PARAM_ENTRY_OF(foo)) };
+ *   #define WIRE_PARAM_STRUCT struct foo_params
+ *   const struct wire_param foo_param_table[] = {FOO_PARAMS(WIRE_PARAM_ENTRY)};
  *
  * Every value is held as a double-precision RATIO or as uint64_t in the base unit, so that one
  * offset and one unit are all a reader needs. A fitted value says "fitted" in its source, a
@@ -32,13 +33,13 @@ enum wire_unit {
 
 /* Field name without its unit suffix (_ps, _bps, _bytes) is the scenario key. */
 struct wire_param {
-    const char *field;   /* C field name, e.g. "delay_ps" */
+    const char *field; /* C field name, e.g. "delay_ps" */
     enum wire_unit unit;
-    uint32_t offset;     /* in the params struct */
+    uint32_t offset; /* in the params struct */
     double def, min, max;
-    const char *source;  /* paper, clause, measurement, "fitted", "unverified" or "choice" */
-    const char *text;    /* one line */
-    const char *names;   /* ENUM: names in order, comma separated; else NULL */
+    const char *source; /* paper, clause, measurement, "fitted", "unverified" or "choice" */
+    const char *text;   /* one line */
+    const char *names;  /* ENUM: names in order, comma separated; else NULL */
 };
 
 #define WIRE_PARAM_TYPE_TIME uint64_t
@@ -55,8 +56,15 @@ struct wire_param {
 
 /* Entry of the table of `struct NAME_params`; define WIRE_PARAM_STRUCT to the struct first. */
 #define WIRE_PARAM_ENTRY(field, unit, def, min, max, source, text, names)                          \
-    {#field, WIRE_UNIT_##unit, (uint32_t)offsetof(WIRE_PARAM_STRUCT, field),                       \
-     (double)(def), (double)(min), (double)(max), source, text, names},
+    {#field,                                                                                       \
+     WIRE_UNIT_##unit,                                                                             \
+     (uint32_t)offsetof(WIRE_PARAM_STRUCT, field),                                                 \
+     (double)(def),                                                                                \
+     (double)(min),                                                                                \
+     (double)(max),                                                                                \
+     source,                                                                                       \
+     text,                                                                                         \
+     names},
 
 /**
  * Fill @p params with the defaults of its table.
@@ -73,7 +81,7 @@ double wire_param_get(const struct wire_param *entry, const void *params);
 /** Set from a base-unit value. @return false, nothing changed, when out of range or not whole. */
 bool wire_param_set(const struct wire_param *entry, void *params, double value);
 
-/** Scenario key of an entry: the field without _ps, _bps or _bytes; writes at most @p size bytes. */
+/** Scenario key: the field without _ps, _bps or _bytes, cut to @p size bytes with its zero. */
 void wire_param_key(const struct wire_param *entry, char *key, size_t size);
 
 /** @return the entry whose scenario key is @p key, or NULL. */

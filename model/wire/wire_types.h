@@ -53,11 +53,11 @@ static inline int32_t wire_psn_diff(wire_psn a, wire_psn b)
 /* ---- line time ---- */
 
 #define WIRE_PREAMBLE_BYTES 8u /* preamble + SFD: a frame has arrived at start + time(frame + 8) */
-#define WIRE_GAP_BYTES 20u     /* preamble + minimum IPG: the MAC is free at start + time(frame + 20) */
+#define WIRE_GAP_BYTES 20u /* preamble + least gap: the MAC is free at start + time(frame + 20) */
 
 /**
- * Time of @p bytes on a line of @p bps bits a second, in picoseconds, rounded up once: the one place
- * where bytes become time. Exact for any bytes < 2^60.
+ * Time of @p bytes on a line of @p bps bits a second, in picoseconds, rounded up once: the one
+ * place where bytes become time. Exact for any bytes < 2^60.
  */
 static inline uint64_t wire_line_time_ps(uint64_t bytes, uint64_t bps)
 {

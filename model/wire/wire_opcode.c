@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "wire_opcode.h"
+
+/* Bytes of the headers in a WIRE_HAS_ set: derived, so that table and lengths cannot disagree. */
+#define HEADER_BYTES(has)                                                                          \
+    (((has)&WIRE_HAS_DETH ? 8 : 0) + ((has)&WIRE_HAS_FETH ? 4 : 0) +                               \
+     ((has)&WIRE_HAS_RETH ? 16 : 0) + ((has)&WIRE_HAS_ATOMIC ? 28 : 0) +                           \
+     ((has)&WIRE_HAS_AETH ? 4 : 0) + ((has)&WIRE_HAS_ATOMIC_ACK ? 8 : 0) +                         \
+     ((has)&WIRE_HAS_IMM ? 4 : 0) + ((has)&WIRE_HAS_IETH ? 4 : 0) +                                \
+     ((has)&WIRE_HAS_CNP_PAD ? 16 : 0))
+
+#define ENTRY(code, name, has, is) [code] = {name, has, is, HEADER_BYTES(has)},
+
+#define PAYLOAD WIRE_HAS_PAYLOAD
+#define PAYLOAD_IMM (WIRE_HAS_IMM | WIRE_HAS_PAYLOAD)
+#define PAYLOAD_INV (WIRE_HAS_IETH | WIRE_HAS_PAYLOAD)
+#define PAYLOAD_RETH (WIRE_HAS_RETH | WIRE_HAS_PAYLOAD)
+#define PAYLOAD_AETH (WIRE_HAS_AETH | WIRE_HAS_PAYLOAD)
+
+#define SEND(part) (WIRE_IS_REQUEST | WIRE_IS_SEND | WIRE_IS_##part)
+#define WRITE(part) (WIRE_IS_REQUEST | WIRE_IS_WRITE | WIRE_IS_##part)
+#define READ_RESP(part) (WIRE_IS_RESPONSE | WIRE_IS_READ | WIRE_IS_##part)
+
+/* What RC and UC share: SEND and RDMA WRITE. */
+#define SEND_AND_WRITE(base, t)                                                                    \
+    ENTRY(base | WIRE_OP_SEND_FIRST, t "_SEND_FIRST", PAYLOAD, SEND(FIRST))                        \
+    ENTRY(base | WIRE_OP_SEND_MIDDLE, t "_SEND_MIDDLE", PAYLOAD, SEND(MIDDLE))                     \
+    ENTRY(base | WIRE_OP_SEND_LAST, t "_SEND_LAST", PAYLOAD, SEND(LAST))                           \
+    ENTRY(base | WIRE_OP_SEND_LAST_IMM, t "_SEND_LAST_IMM", PAYLOAD_IMM, SEND(LAST))               \
+    ENTRY(base | WIRE_OP_SEND_ONLY, t "_SEND_ONLY", PAYLOAD, SEND(ONLY))                           \
+    ENTRY(base | WIRE_OP_SEND_ONLY_IMM, t "_SEND_ONLY_IMM", PAYLOAD_IMM, SEND(ONLY))               \
+    ENTRY(base | WIRE_OP_WRITE_FIRST, t "_RDMA_WRITE_FIRST", PAYLOAD_RETH, WRITE(FIRST))           \
+    ENTRY(base | WIRE_OP_WRITE_MIDDLE, t "_RDMA_WRITE_MIDDLE", PAYLOAD, WRITE(MIDDLE))             \
+    ENTRY(base | WIRE_OP_WRITE_LAST, t "_RDMA_WRITE_LAST", PAYLOAD, WRITE(LAST))                   \
+    ENTRY(base | WIRE_OP_WRITE_LAST_IMM, t "_RDMA_WRITE_LAST_IMM", PAYLOAD_IMM, WRITE(LAST))       \
+    ENTRY(base | WIRE_OP_WRITE_ONLY, t "_RDMA_WRITE_ONLY", PAYLOAD_RETH, WRITE(ONLY))              \
+    ENTRY(base | WIRE_OP_WRITE_ONLY_IMM, t "_RDMA_WRITE_ONLY_IMM", PAYLOAD_RETH | WIRE_HAS_IMM,    \
+          WRITE(ONLY))
+
+/* clang-format off */
+const struct wire_opcode wire_opcodes[256] = {
+    SEND_AND_WRITE(WIRE_TRANSPORT_RC, "RC")
+    ENTRY(WIRE_OP_READ_REQUEST, "RC_RDMA_READ_REQUEST", WIRE_HAS_RETH,
+          WIRE_IS_REQUEST | WIRE_IS_READ)
+    ENTRY(WIRE_OP_READ_RESP_FIRST, "RC_RDMA_READ_RESP_FIRST", PAYLOAD_AETH, READ_RESP(FIRST))
+    ENTRY(WIRE_OP_READ_RESP_MIDDLE, "RC_RDMA_READ_RESP_MIDDLE", PAYLOAD, READ_RESP(MIDDLE))
+    ENTRY(WIRE_OP_READ_RESP_LAST, "RC_RDMA_READ_RESP_LAST", PAYLOAD_AETH, READ_RESP(LAST))
+    ENTRY(WIRE_OP_READ_RESP_ONLY, "RC_RDMA_READ_RESP_ONLY", PAYLOAD_AETH, READ_RESP(ONLY))
+    ENTRY(WIRE_OP_ACKNOWLEDGE, "RC_ACKNOWLEDGE", WIRE_HAS_AETH, WIRE_IS_RESPONSE)
+    ENTRY(WIRE_OP_ATOMIC_ACKNOWLEDGE, "RC_ATOMIC_ACKNOWLEDGE",
+          WIRE_HAS_AETH | WIRE_HAS_ATOMIC_ACK, WIRE_IS_RESPONSE | WIRE_IS_ATOMIC)
+    ENTRY(WIRE_OP_COMPARE_SWAP, "RC_COMPARE_SWAP", WIRE_HAS_ATOMIC,
+          WIRE_IS_REQUEST | WIRE_IS_ATOMIC)
+    ENTRY(WIRE_OP_FETCH_ADD, "RC_FETCH_ADD", WIRE_HAS_ATOMIC, WIRE_IS_REQUEST | WIRE_IS_ATOMIC)
+    ENTRY(WIRE_OP_SEND_LAST_INV, "RC_SEND_LAST_INV", PAYLOAD_INV, SEND(LAST))
+    ENTRY(WIRE_OP_SEND_ONLY_INV, "RC_SEND_ONLY_INV", PAYLOAD_INV, SEND(ONLY))
+    ENTRY(WIRE_OP_FLUSH, "RC_FLUSH", WIRE_HAS_FETH | WIRE_HAS_RETH, WIRE_IS_REQUEST)
+    ENTRY(WIRE_OP_ATOMIC_WRITE, "RC_ATOMIC_WRITE", PAYLOAD_RETH, WIRE_IS_REQUEST)
+
+    SEND_AND_WRITE(WIRE_TRANSPORT_UC, "UC")
+
+    ENTRY(WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY, "UD_SEND_ONLY", WIRE_HAS_DETH | PAYLOAD,
+          SEND(ONLY))
+    ENTRY(WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY_IMM, "UD_SEND_ONLY_IMM",
+          WIRE_HAS_DETH | PAYLOAD_IMM, SEND(ONLY))
+
+    ENTRY(WIRE_OP_CNP, "CNP", WIRE_HAS_CNP_PAD, 0)
+};
+/* clang-format on */
