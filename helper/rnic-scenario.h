@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * A scenario: one TOML file as plain data, every value checked, every error with its place.
+ *
+ * The reader knows the keys of the tables of parameters (wire_param.h) and the few that are not in
+ * a table; it builds nothing. What is wrong is thrown as RnicScenarioError, one line:
+ *
+ *   file:line:column: key: what is wrong; what would be right
+ */
+#ifndef RNIC_SCENARIO_H
+#define RNIC_SCENARIO_H
+
+#include "rnic-c.h"
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+/** Bad input; what() is the whole line. */
+class RnicScenarioError : public std::runtime_error
+{
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/** [[workload.flow]] */
+struct RnicScenarioFlow
+{
+    uint32_t src = 0;
+    uint32_t dst = 0;
+    uint64_t bytes = 0;
+    uint64_t startPs = 0;
+    std::string verb = "write";  //!< write, write_imm, send, send_imm
+    std::vector<uint32_t> after; //!< flows that must have ended; by position in the list
+};
+
+/** [workload] */
+struct RnicScenarioWorkload
+{
+    std::string kind;               //!< allreduce, incast, flows
+    std::string algorithm = "ring"; //!< allreduce: ring
+    uint64_t bytes = 0;             //!< allreduce: the array; incast: of each sender
+    bool backed = true;             //!< real bytes in memory, else sizes only
+    uint64_t reduceTimePs = 0;
+    std::vector<uint64_t> hostDelayPs; //!< one for each host, or empty
+    std::string verb = "write";        //!< incast
+    uint32_t senders = 0;              //!< incast
+    uint32_t target = 0;               //!< incast
+    uint64_t startPs = 0;              //!< incast
+    uint32_t qps = 1;                  //!< queue pairs of each ordered host pair
+    std::vector<RnicScenarioFlow> flows;
+};
+
+/** [run] */
+struct RnicScenarioRun
+{
+    uint64_t seed = 1;
+    uint64_t stopPs = 1000000000000;
+    bool pcap = false;
+    bool trace = false;
+    uint64_t samplePs = 0;          //!< 0: chosen from the run's length
+    int64_t suppressPlacement = -1; //!< tests: undo the placement of this transfer
+};
+
+/** [[expect]]: a bound of one number of summary.json. */
+struct RnicScenarioExpect
+{
+    enum Kind
+    {
+        EQUALS,
+        MIN,
+        MAX,
+        NEAR
+    };
+    enum Type
+    {
+        NUMBER,
+        BOOLEAN,
+        TEXT
+    };
+    std::string what; //!< dotted path into summary.json
+    Kind kind = EQUALS;
+    Type type = NUMBER;
+    double number = 0;
+    bool boolean = false;
+    std::string text;
+    double tolerance = 0; //!< NEAR: share of the bound
+};
+
+struct RnicScenario
+{
+    std::string file; //!< as given
+    std::string name; //!< file name without .toml
+
+    bool star = true; //!< else two-hosts
+    uint32_t hosts = 2;
+    engine_link_params link;
+    fabric_params fabric;
+    rnic_params nic;
+    std::string nicPreset = "default";
+    bool wire = false;
+    const rnic_cc_ops *cc = nullptr;
+    std::string ccPreset = "paper-2015";
+    rnic_dcqcn_params dcqcn;
+    RnicScenarioWorkload workload;
+    RnicScenarioRun run;
+    std::vector<RnicScenarioExpect> expects;
+    std::vector<std::pair<std::string, std::string>> ns3; //!< attribute path or name, value
+
+    /** Where each key that was written stands: "file:line:column" or "--set KEY". */
+    std::map<std::string, std::string> places;
+
+    /** @return the place of a dotted key, or of its section, or FILE:1:1. */
+    std::string Place(const std::string &key) const;
+    /** @return the error "place: key: text" to throw. */
+    RnicScenarioError Error(const std::string &key, const std::string &text) const;
+};
+
+/**
+ * Read and check a scenario.
+ *
+ * @param file  path of the TOML file
+ * @param sets  "dotted.key=value" of the command line, in order; they win over the file
+ * @throw RnicScenarioError
+ */
+RnicScenario RnicReadScenario(const std::string &file, const std::vector<std::string> &sets);
+
+/** Largest frame with FCS this scenario's cards send, for headroom and buffers. */
+uint32_t RnicScenarioMaxFrameBytes(const RnicScenario &scenario);
+
+} // namespace ns3
+
+#endif /* RNIC_SCENARIO_H */
