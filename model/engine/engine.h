@@ -24,8 +24,10 @@
     X(delay_ps, TIME, 1000000, 0, 1000000000000000, "HPCC: 1 us", "Propagation delay", NULL)       \
     X(loss, RATIO, 0, 0, 1, "choice", "Probability that a frame (PFC too) is lost on the line",    \
       NULL)                                                                                        \
-    X(pause_reaction_ps, TIME, 0, 0, 1000000000, "802.3 31B: at most 394 quanta at 100G; 0 as in " \
-      "peers", "From a pause frame's last bit until the MAC stops", NULL)
+    X(pause_reaction_ps, TIME, 0, 0, 1000000000,                                                   \
+      "802.3 31B: at most 394 quanta at 100G; 0 as in "                                            \
+      "peers",                                                                                     \
+      "From a pause frame's last bit until the MAC stops", NULL)
 
 struct engine_link_params {
     ENGINE_LINK_PARAMS(WIRE_PARAM_FIELD)
@@ -37,25 +39,30 @@ struct engine;
 
 struct engine_config {
     uint64_t seed;
-    bool wire;          /* encode at every link and go on with what was decoded */
-    uint32_t payload_bytes; /* bytes of a frame's payload slot; 0: phantom memory only */
+    bool wire;                         /* encode at every link and go on with what was decoded */
+    uint32_t payload_bytes;            /* bytes of a frame's payload slot; 0: phantom memory only */
     const struct wire_addr_book *book; /* NULL: default addresses */
 };
 
 struct engine *engine_create(const struct engine_config *config); /* NULL: out of memory */
-void engine_destroy(struct engine *engine); /* frees its frames, not cards or switches */
+/** Frees every frame, wherever it is, but no card or switch; calls none, so they may be gone. */
+void engine_destroy(struct engine *engine);
 
-/** Add a card as the next port. @return its port number (= station). */
+/**
+ * Add a card as the next port. @return its port number (= station), WIRE_STATION_NONE: out of memory
+ * or of the 2^22 port numbers.
+ */
 uint32_t engine_add_nic(struct engine *engine, struct rnic_device *dev);
 /** Number the next engine_add_nic or engine_add_switch will return: the station to configure. */
 uint32_t engine_next_port(const struct engine *engine);
-/** Add a switch as the next @p ports ports, in order. @return the first of them. */
+/** Add a switch as the next @p ports ports, in order. @return the first of them, or as above. */
 uint32_t engine_add_switch(struct engine *engine, struct fabric_switch *sw, uint32_t ports);
 
 /**
  * Join two ports. @p ab holds for frames from @p a to @p b, @p ba for the others.
  * Also tells a switch at either end its port's rate, delay and peer (fabric_port_set) with
- * @p max_frame_bytes. @return 0, -1: a port does not exist or is already connected.
+ * @p max_frame_bytes. @p ab->pause_reaction_ps is the MAC's of @p a. What waits leaves now.
+ * @return 0, -1: a port does not exist or is already connected, or a parameter is out of range.
  */
 int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
                    const struct engine_link_params *ab, const struct engine_link_params *ba,
@@ -76,7 +83,10 @@ uint64_t engine_run_one(struct engine *engine);
 /** From a hook or user event: end engine_run after the current event. */
 void engine_stop(struct engine *engine);
 
-/** A card was touched from outside at engine_now_ps (a verb, rnic_post_raw): look again. */
+/**
+ * A card was touched from outside at engine_now_ps (a verb, rnic_post_raw): look again. From a hook
+ * or user event it is looked at right after the current event; else now.
+ */
 void engine_touch(struct engine *engine, uint32_t port);
 
 /** Call @p fn(ctx, time) at @p when_ps >= engine_now_ps, ordered as an event of @p port. */
@@ -122,26 +132,28 @@ void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks);
 void engine_set_trace_mask(struct engine *engine, uint32_t mask);
 
 struct engine_port_counters {
-    uint64_t tx_frames, tx_bytes;     /* put on the line, pause frames apart */
-    uint64_t rx_frames;               /* arrived whole and taken by the device */
-    uint64_t pause_tx, pause_rx;      /* PFC frames */
-    uint64_t drops[WIRE_DROP_COUNT];  /* frames that ended at this port (or its link), by reason */
-    uint64_t paused_ps;               /* time at least one class was paused, summed */
-    uint64_t busy_ps;                 /* time the line was busy, gap included */
+    uint64_t tx_frames, tx_bytes;    /* put on the line, pause frames apart */
+    uint64_t rx_frames;              /* arrived whole and taken by the device */
+    uint64_t pause_tx, pause_rx;     /* PFC frames */
+    uint64_t busy_ps;                /* time the line was busy, gap included */
+    uint64_t paused_ps;              /* time at least one class was paused, summed */
+    uint64_t drops[WIRE_DROP_COUNT]; /* frames that ended at this port (or its link), by reason */
 };
 const struct engine_port_counters *engine_query_port(const struct engine *engine, uint32_t port);
 
 /* Conservation, RoCE and opaque frames: sent = delivered + sum of drops + in_flight, checked. */
 struct engine_counters {
     uint64_t events;
-    uint64_t packet_hops;       /* frames that crossed a link, pause frames apart */
-    uint64_t frames_sent;       /* by cards */
-    uint64_t frames_delivered;  /* to cards, taken by them (acknowledges too) */
+    uint64_t packet_hops;      /* frames that crossed a link, pause frames apart */
+    uint64_t frames_sent;      /* by cards */
+    uint64_t frames_delivered; /* to cards, taken by them (acknowledges too) */
     uint64_t drops[WIRE_DROP_COUNT];
     uint64_t pause_frames_sent, pause_frames_lost;
-    uint64_t frames_in_flight;  /* counted by walking the wheel's arrivals and the switches */
+    uint64_t frames_in_flight; /* counted by walking the wheel's arrivals and the switches */
 };
 void engine_query(const struct engine *engine, struct engine_counters *counters);
+/** Does the equation above hold now? */
+bool engine_check_conservation(const struct engine *engine);
 
 uint32_t engine_ports(const struct engine *engine);
 uint32_t engine_peer(const struct engine *engine, uint32_t port); /* WIRE_STATION_NONE */

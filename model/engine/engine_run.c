@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The run loop: what happens at each kind of event. Everything a frame passes is in this file. */
+#include "engine_state.h"
+
+#include <stdlib.h>
+
+#define WAKE_REPEATS_MAX 1000000u /* wakes of one device at one time: beyond it, it is stuck */
+
+void engine_run_schedule(struct engine *engine, uint32_t port, enum engine_rank rank,
+                         enum engine_kind kind, uint64_t when_ps, void *ptr)
+{
+    struct engine_event event = {.time_ps = when_ps, .ptr = ptr, .kind = kind};
+    uint64_t seq = rank == ENGINE_RANK_ARRIVAL ? 0 : engine->macs[port].seq++;
+
+    WIRE_ASSERT(when_ps >= engine->now_ps);
+    WIRE_ASSERT(seq <= ENGINE_SEQ_MAX);
+    event.order =
+        (uint64_t)port << ENGINE_ORDER_PORT_SHIFT | (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq;
+    engine_wheel_schedule(engine->wheel, &event);
+}
+
+/* ---- traces ---- */
+
+static void run_trace_emit(struct engine *engine, struct engine_trace record)
+{
+    record.time_ps = engine->now_ps;
+    if (engine->hooks.trace != NULL)
+        engine->hooks.trace(engine->hooks.ctx, &record);
+}
+
+static inline bool run_traced(const struct engine *engine, enum engine_trace_type type)
+{
+    return WIRE_UNLIKELY((engine->trace_mask >> type & 1) != 0);
+}
+
+static void run_trace_fabric(struct engine *engine, uint32_t first)
+{
+    struct fabric_event event;
+
+    while (fabric_event(engine->macs[first].sw, engine->now_ps, &event)) {
+        struct engine_trace record = {
+            .type = ENGINE_TRACE_FABRIC, .port = first + event.port, .fabric = &event};
+
+        run_trace_emit(engine, record);
+    }
+}
+
+/* ---- looking at a device after a call ---- */
+
+static uint64_t run_tx_next(const struct engine *engine, uint32_t port)
+{
+    const struct engine_mac *mac = &engine->macs[port];
+
+    if ((mac->flags & ENGINE_MAC_SWITCH) != 0)
+        return fabric_tx_next(mac->sw, mac->local_port, mac->ready);
+    return rnic_tx_next(mac->nic, mac->ready);
+}
+
+/* Arm the port's kick for the next pull that may succeed, none when nothing waits. */
+static void run_set_kick(struct engine *engine, uint32_t port)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    uint64_t next_ps;
+
+    if (mac->peer == WIRE_STATION_NONE)
+        return;
+    next_ps = run_tx_next(engine, port);
+    next_ps = wire_max_ps(next_ps, wire_max_ps(mac->free_ps, engine->now_ps));
+    if (engine_timer_set(&mac->kick, &engine->ports[port].kick_parked, next_ps))
+        engine_run_schedule(engine, port, ENGINE_RANK_LOCAL, ENGINE_KIND_KICK, next_ps, NULL);
+}
+
+static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t wake_ps)
+{
+    struct engine_port *cold = &engine->ports[device_port];
+
+    wake_ps = wire_max_ps(wake_ps, engine->now_ps);
+    if (engine_timer_set(&cold->wake, &cold->wake_parked, wake_ps))
+        engine_run_schedule(engine, device_port, ENGINE_RANK_LOCAL, ENGINE_KIND_WAKE, wake_ps,
+                            NULL);
+}
+
+static void run_look_switch(struct engine *engine, uint32_t first)
+{
+    struct fabric_switch *sw = engine->macs[first].sw;
+    int kicked;
+
+    while ((kicked = fabric_next_kick(sw)) >= 0)
+        run_set_kick(engine, first + (uint32_t)kicked);
+    if (run_traced(engine, ENGINE_TRACE_FABRIC))
+        run_trace_fabric(engine, first);
+    run_set_wake(engine, first, fabric_next_wake(sw));
+}
+
+static void run_look_nic(struct engine *engine, uint32_t port)
+{
+    struct rnic_device *nic = engine->macs[port].nic;
+    struct rnic_event event;
+
+    while (rnic_event(nic, engine->now_ps, &event)) {
+        if (engine->hooks.nic_event != NULL)
+            engine->hooks.nic_event(engine->hooks.ctx, port, &event);
+    }
+    run_set_kick(engine, port);
+    run_set_wake(engine, port, rnic_next_wake(nic));
+}
+
+void engine_run_look(struct engine *engine, uint32_t port)
+{
+    WIRE_ASSERT(engine->busy);
+    if ((engine->macs[port].flags & ENGINE_MAC_SWITCH) == 0) {
+        run_look_nic(engine, port);
+        return;
+    }
+    run_set_kick(engine, port);
+    run_look_switch(engine, engine->ports[port].device_port);
+}
+
+void engine_run_serve(struct engine *engine)
+{
+    WIRE_ASSERT(engine->busy);
+    while (engine->dirty_n > 0) {
+        uint32_t port = engine->dirty[engine->dirty_first++];
+
+        if (engine->dirty_first == engine->ports_size)
+            engine->dirty_first = 0;
+        engine->dirty_n--;
+        engine->macs[port].flags &= (uint8_t)~ENGINE_MAC_DIRTY;
+        engine_run_look(engine, port);
+    }
+}
+
+/* ---- sending ---- */
+
+static void run_transmit(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct engine_port *cold = &engine->ports[port];
+    uint64_t bytes = frame->frame_bytes;
+    uint64_t line_ps, busy_ps;
+
+    WIRE_ASSERT(bytes > 0);
+    if (WIRE_LIKELY(mac->ps_per_byte != 0)) {
+        line_ps = (bytes + WIRE_PREAMBLE_BYTES) * mac->ps_per_byte;
+        busy_ps = (bytes + WIRE_GAP_BYTES) * mac->ps_per_byte;
+    } else {
+        line_ps = wire_line_time_ps(bytes + WIRE_PREAMBLE_BYTES, cold->link.rate_bps);
+        busy_ps = wire_line_time_ps(bytes + WIRE_GAP_BYTES, cold->link.rate_bps);
+    }
+    mac->free_ps = engine->now_ps + busy_ps;
+    cold->counters.busy_ps += busy_ps;
+    if (WIRE_UNLIKELY(engine_mac_is_pause(frame))) {
+        cold->counters.pause_tx++;
+        engine->pause_frames_sent++;
+    } else {
+        cold->counters.tx_frames++;
+        cold->counters.tx_bytes += bytes;
+        if ((mac->flags & ENGINE_MAC_SWITCH) == 0)
+            engine->frames_sent++;
+    }
+    if (run_traced(engine, ENGINE_TRACE_TX))
+        run_trace_emit(
+            engine, (struct engine_trace){.type = ENGINE_TRACE_TX, .port = port, .frame = frame});
+    engine_run_schedule(engine, mac->peer, ENGINE_RANK_ARRIVAL, ENGINE_KIND_ARRIVAL,
+                        engine->now_ps + line_ps + mac->delay_ps, frame);
+}
+
+/* The MAC is free and something may be ready: pull one frame and start it. */
+static void run_pull(struct engine *engine, uint32_t port)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct wire_frame *frame = engine_pool_alloc(&engine->pool);
+    struct wire_frame *spare = NULL;
+    bool is_switch = (mac->flags & ENGINE_MAC_SWITCH) != 0;
+    bool sent;
+
+    WIRE_ASSERT(mac->free_ps <= engine->now_ps);
+    if (frame == NULL)
+        abort();
+    if (is_switch)
+        sent = fabric_tx(mac->sw, mac->local_port, engine->now_ps, mac->ready, &frame, &spare);
+    else
+        sent = rnic_tx(mac->nic, engine->now_ps, mac->ready, &frame, &spare);
+    if (WIRE_LIKELY(sent))
+        run_transmit(engine, port, frame);
+    else if (frame != NULL)
+        spare = frame;
+    if (spare != NULL)
+        engine_pool_free(&engine->pool, spare);
+    WIRE_ASSERT(sent || run_tx_next(engine, port) > engine->now_ps); /* else it would never end */
+    engine_run_look(engine, port);
+}
+
+/* ---- receiving ---- */
+
+static void run_drop(struct engine *engine, uint32_t port, struct wire_frame *frame,
+                     enum wire_drop drop)
+{
+    WIRE_ASSERT(drop > WIRE_DROP_NONE && drop < WIRE_DROP_COUNT);
+    if (engine_mac_is_pause(frame)) {
+        engine->pause_frames_lost++;
+    } else {
+        engine->ports[port].counters.drops[drop]++;
+        engine->drops[drop]++;
+    }
+    if (run_traced(engine, ENGINE_TRACE_DROP))
+        run_trace_emit(engine,
+                       (struct engine_trace){
+                           .type = ENGINE_TRACE_DROP, .port = port, .frame = frame, .drop = drop});
+    engine_pool_free(&engine->pool, frame);
+}
+
+/* The pause state of a port may have changed: arm its next expiry, kick it if it did. */
+static void run_pause_changed(struct engine *engine, uint32_t port, uint32_t changed)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct engine_pause *pause = &engine->ports[port].pause;
+    uint64_t expiry_ps = engine_mac_expiry_ps(mac, pause);
+
+    if (engine_timer_set(&pause->timer, &pause->parked, expiry_ps))
+        engine_run_schedule(engine, port, ENGINE_RANK_PAUSE, ENGINE_KIND_EXPIRE, expiry_ps, NULL);
+    if (changed == 0)
+        return;
+    if (run_traced(engine, ENGINE_TRACE_PAUSE))
+        run_trace_emit(engine, (struct engine_trace){.type = ENGINE_TRACE_PAUSE,
+                                                     .port = port,
+                                                     .paused_classes = ENGINE_ALL_CLASSES &
+                                                                       ~(uint32_t)mac->ready});
+    run_set_kick(engine, port);
+}
+
+static void run_pause(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    uint32_t changed =
+        engine_mac_pause(&engine->macs[port], &engine->ports[port].pause, frame, engine->now_ps);
+
+    engine_pool_free(&engine->pool, frame);
+    run_pause_changed(engine, port, changed);
+}
+
+/* A pause frame ends here, at the MAC. */
+static void run_receive_pause(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    struct engine_port *cold = &engine->ports[port];
+
+    cold->counters.pause_rx++;
+    if (cold->pause.reaction_ps == 0)
+        run_pause(engine, port, frame);
+    else
+        engine_run_schedule(engine, port, ENGINE_RANK_PAUSE, ENGINE_KIND_PAUSE,
+                            engine->now_ps + cold->pause.reaction_ps, frame);
+}
+
+static void run_receive_switch(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    enum wire_drop drop = fabric_rx(mac->sw, mac->local_port, frame, engine->now_ps);
+
+    if (WIRE_LIKELY(drop == WIRE_DROP_NONE))
+        engine->ports[port].counters.rx_frames++;
+    else
+        run_drop(engine, port, frame, drop);
+    run_look_switch(engine, engine->ports[port].device_port);
+}
+
+static void run_receive_nic(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    enum wire_drop drop = rnic_rx(engine->macs[port].nic, frame, engine->now_ps);
+
+    if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE) {
+        if (engine->hooks.opaque_rx != NULL)
+            engine->hooks.opaque_rx(engine->hooks.ctx, port, frame);
+        if (frame->opaque != NULL)
+            drop = WIRE_DROP_NO_LISTENER;
+    }
+    if (WIRE_LIKELY(drop == WIRE_DROP_NONE)) {
+        engine->ports[port].counters.rx_frames++;
+        engine->frames_delivered++;
+        engine_pool_free(&engine->pool, frame);
+    } else {
+        run_drop(engine, port, frame, drop);
+    }
+    run_look_nic(engine, port);
+}
+
+/* What the line did to a frame, and what its bytes say. */
+static enum wire_drop run_line(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    if ((engine->macs[port].flags & ENGINE_MAC_LOSSY) != 0 &&
+        engine_link_loses(&engine->ports[port].link))
+        return WIRE_DROP_LINK_LOSS;
+    if (!engine_mac_is_pause(frame))
+        engine->packet_hops++;
+    if (WIRE_UNLIKELY((frame->flags & WIRE_FRAME_CORRUPT) != 0))
+        return WIRE_DROP_FCS;
+    if (WIRE_UNLIKELY(engine->wire))
+        return engine_link_transit(frame, engine->book, engine->bytes);
+    return WIRE_DROP_NONE;
+}
+
+static void run_arrival(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    enum wire_drop drop = run_line(engine, port, frame);
+
+    if (WIRE_UNLIKELY(drop != WIRE_DROP_NONE)) {
+        run_drop(engine, port, frame, drop);
+        return;
+    }
+    if (run_traced(engine, ENGINE_TRACE_RX))
+        run_trace_emit(
+            engine, (struct engine_trace){.type = ENGINE_TRACE_RX, .port = port, .frame = frame});
+    if (WIRE_UNLIKELY(engine_mac_is_pause(frame)))
+        run_receive_pause(engine, port, frame);
+    else if ((engine->macs[port].flags & ENGINE_MAC_SWITCH) != 0)
+        run_receive_switch(engine, port, frame);
+    else
+        run_receive_nic(engine, port, frame);
+}
+
+/* ---- the other events ---- */
+
+/* An event of a timer: arm it again when it came too early. @return true: it is the deadline. */
+static bool run_timer(struct engine *engine, const struct engine_event *event,
+                      enum engine_rank rank, struct engine_timer *timer,
+                      struct engine_timer_parked *parked)
+{
+    enum engine_timer_verdict verdict = engine_timer_fire(timer, parked, engine->now_ps);
+
+    if (verdict == ENGINE_TIMER_AGAIN)
+        engine_run_schedule(engine, engine_event_port(event), rank, event->kind, timer->armed_ps,
+                            NULL);
+    return verdict == ENGINE_TIMER_RUN;
+}
+
+static void run_wake(struct engine *engine, uint32_t port)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct engine_port *cold = &engine->ports[port];
+
+    cold->wake_repeats = cold->wake_ps == engine->now_ps ? cold->wake_repeats + 1 : 0;
+    cold->wake_ps = engine->now_ps;
+    WIRE_ASSERT(cold->wake_repeats < WAKE_REPEATS_MAX);
+    if ((mac->flags & ENGINE_MAC_SWITCH) != 0) {
+        fabric_wake(mac->sw, engine->now_ps);
+        run_look_switch(engine, port);
+    } else {
+        rnic_wake(mac->nic, engine->now_ps);
+        run_look_nic(engine, port);
+    }
+}
+
+static void run_user(struct engine *engine, struct engine_user *user)
+{
+    void (*fn)(void *ctx, uint64_t now_ps) = user->fn;
+    void *ctx = user->ctx;
+
+    user->next = engine->user_free;
+    engine->user_free = user;
+    fn(ctx, engine->now_ps);
+}
+
+static void run_event(struct engine *engine, const struct engine_event *event)
+{
+    uint32_t port = engine_event_port(event);
+    struct engine_port *cold = &engine->ports[port];
+
+    WIRE_ASSERT(port < engine->n_ports);
+    switch ((enum engine_kind)event->kind) {
+    case ENGINE_KIND_ARRIVAL:
+        run_arrival(engine, port, event->ptr);
+        break;
+    case ENGINE_KIND_KICK:
+        if (run_timer(engine, event, ENGINE_RANK_LOCAL, &engine->macs[port].kick,
+                      &cold->kick_parked))
+            run_pull(engine, port);
+        break;
+    case ENGINE_KIND_WAKE:
+        if (run_timer(engine, event, ENGINE_RANK_LOCAL, &cold->wake, &cold->wake_parked))
+            run_wake(engine, port);
+        break;
+    case ENGINE_KIND_PAUSE:
+        run_pause(engine, port, event->ptr);
+        break;
+    case ENGINE_KIND_EXPIRE:
+        if (run_timer(engine, event, ENGINE_RANK_PAUSE, &cold->pause.timer, &cold->pause.parked))
+            run_pause_changed(engine, port,
+                              engine_mac_expire(&engine->macs[port], &cold->pause, engine->now_ps));
+        break;
+    case ENGINE_KIND_USER:
+        run_user(engine, event->ptr);
+        break;
+    }
+    engine_run_serve(engine);
+}
+
+/* ---- contract ---- */
+
+uint64_t engine_run(struct engine *engine, uint64_t until_ps)
+{
+    struct engine_event event;
+    uint64_t ran = 0;
+
+    WIRE_ASSERT(!engine->busy);
+    WIRE_ASSERT(until_ps >= engine->now_ps);
+    engine->busy = true;
+    engine->stop = false;
+    while (!engine->stop && engine_wheel_pop(engine->wheel, until_ps, &event)) {
+        WIRE_ASSERT(event.time_ps >= engine->now_ps);
+        engine->now_ps = event.time_ps;
+        run_event(engine, &event);
+        ran++;
+    }
+    engine->busy = false;
+    engine->events += ran;
+    if (!engine->stop && until_ps != WIRE_NEVER) {
+        engine->now_ps = until_ps;
+        engine_wheel_advance(engine->wheel, until_ps);
+    }
+    return ran;
+}
+
+uint64_t engine_run_one(struct engine *engine)
+{
+    uint64_t next_ps = engine_next_ps(engine);
+
+    return next_ps != WIRE_NEVER ? engine_run(engine, next_ps) : 0;
+}
+
+uint64_t engine_next_ps(const struct engine *engine)
+{
+    return engine_wheel_peek_ps(engine->wheel);
+}
+
+uint64_t engine_now_ps(const struct engine *engine)
+{
+    return engine->now_ps;
+}
+
+void engine_stop(struct engine *engine)
+{
+    engine->stop = true;
+}

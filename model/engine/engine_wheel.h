@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * The timing wheel: every pending event of the engine, in one order.
+ *
+ * The order is (time, order word); the order word is made by engine_state.h from port, rank and the
+ * port's sequence number, so it is unique and never depends on when an event was scheduled.
+ *
+ *   current   the slot being run, sorted: array [head, tail); what is scheduled into it (or before
+ *             it) is inserted in place
+ *   slots     ENGINE_WHEEL_SLOTS lists of one slot each, unsorted, sorted when their turn comes;
+ *             a two-level bitmap finds the next one
+ *   far       4-ary heap of what lies beyond the window; moved into the slots as the window moves
+ *
+ * A peek only reads (and remembers the answer), so it cannot move the window past an event that is
+ * scheduled later.
+ *
+ * Owns   nodes, slots, heap; not what an event's `ptr` points to
+ * Cost   schedule and pop O(1) amortised while slots hold few events; far events O(log n)
+ */
+#ifndef ENGINE_WHEEL_H
+#define ENGINE_WHEEL_H
+
+#include "wire_types.h"
+
+#define ENGINE_WHEEL_SLOT_SHIFT 10u /* a slot is 1024 ps */
+#define ENGINE_WHEEL_SLOTS 16384u   /* window: 16.8 us */
+#define ENGINE_WHEEL_WORDS (ENGINE_WHEEL_SLOTS / 64)
+
+struct engine_event {
+    uint64_t time_ps;
+    uint64_t order; /* tie-break at equal times */
+    void *ptr;      /* the scheduler's: a frame, a user record */
+    uint32_t kind;  /* the scheduler's */
+    uint32_t next;  /* wheel's: list link, index of a node + 1; 0 ends it */
+};
+
+static_assert(sizeof(struct engine_event) == 32, "two events in a cache line");
+
+struct engine_wheel {
+    uint64_t slot_taken; /* slots up to this one have been moved to `current` */
+    uint64_t next_ps;    /* remembered peek; 0: not known */
+    uint64_t far_slot;   /* slot of the first far event, UINT64_MAX: none */
+    struct engine_event *current;
+    size_t head, tail, current_size;
+    struct engine_event *nodes;
+    uint32_t nodes_used, nodes_size;
+    uint32_t free_node; /* index + 1 of the first free node, 0: none */
+    struct engine_event *far;
+    size_t far_n, far_size;
+    uint64_t pending;                          /* events in all three places */
+    uint64_t summary[ENGINE_WHEEL_WORDS / 64]; /* bit w: bitmap[w] is not 0 */
+    uint64_t bitmap[ENGINE_WHEEL_WORDS];       /* bit s: slot s is not empty */
+    uint32_t slots[ENGINE_WHEEL_SLOTS];        /* index + 1 of the first node */
+};
+
+/** @return false: out of memory; later growth that fails ends the process. */
+bool engine_wheel_init(struct engine_wheel *wheel);
+void engine_wheel_fini(struct engine_wheel *wheel);
+
+/** Add an event; @p event->time_ps is not before the last one popped and not WIRE_NEVER. */
+void engine_wheel_schedule(struct engine_wheel *wheel, const struct engine_event *event);
+
+/** Take the first event at or before @p until_ps. @return false: there is none, nothing changed. */
+bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engine_event *event);
+
+/** Time of the first event, WIRE_NEVER: none. Changes nothing that can be seen. */
+uint64_t engine_wheel_peek_ps(struct engine_wheel *wheel);
+
+/** Nothing is pending at or before @p now_ps and nothing will be scheduled before it. */
+void engine_wheel_advance(struct engine_wheel *wheel, uint64_t now_ps);
+
+/** Call @p visit for every pending event, in no order. */
+void engine_wheel_walk(const struct engine_wheel *wheel,
+                       void (*visit)(void *ctx, const struct engine_event *event), void *ctx);
+
+static inline bool engine_wheel_before(const struct engine_event *a, const struct engine_event *b)
+{
+    __extension__ typedef unsigned __int128 u128;
+
+    return ((u128)a->time_ps << 64 | a->order) < ((u128)b->time_ps << 64 | b->order);
+}
+
+#endif
