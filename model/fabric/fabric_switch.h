@@ -30,8 +30,8 @@
       NULL)                                                                                        \
     X(xon_offset_bytes, BYTES, 3072, 0, 1000000000, "HPCC: 3 KB",                                  \
       "Resume when this far below the threshold", NULL)                                            \
-    X(pause_quanta, COUNT, 65535, 1, 65535, "802.1Qbb", "Quanta of 512 bit times in a pause frame", \
-      NULL)                                                                                        \
+    X(pause_quanta, COUNT, 65535, 1, 65535, "802.1Qbb",                                            \
+      "Quanta of 512 bit times in a pause frame", NULL)                                            \
     X(pause_refresh, RATIO, 0.5, 0.01, 1.0, "choice: half of the pause time",                      \
       "A pause still needed is sent again after this share of its time", NULL)                     \
     X(ecn_kmin_bytes, BYTES, 400000, 0, 1000000000000, "HPCC at 100G",                             \
@@ -39,9 +39,10 @@
     X(ecn_kmax_bytes, BYTES, 1600000, 0, 1000000000000, "HPCC at 100G",                            \
       "Queue length above which every ECT packet is marked", NULL)                                 \
     X(ecn_pmax, RATIO, 0.2, 0.0, 1.0, "HPCC", "Probability of marking at ecn_kmax", NULL)          \
-    X(ecn_per_rate_bps, RATE, 0, 0, 100000000000000, "HPCC: thresholds in proportion to rate",       \
+    X(ecn_per_rate_bps, RATE, 0, 0, 100000000000000, "HPCC: thresholds in proportion to rate",     \
       "Port rate ecn_kmin and ecn_kmax are meant for: they scale with each port's; 0: the same "   \
-      "at every port", NULL)                                                                       \
+      "at every port",                                                                             \
+      NULL)                                                                                        \
     X(ecn_at, ENUM, 0, 0, 1, "CoNEXT'16: real switches mark at departure",                         \
       "When marking is decided", "dequeue,enqueue")                                                \
     X(ecn, BOOL, 1, 0, 1, "choice", "Marking on", NULL)                                            \
@@ -53,8 +54,10 @@
     X(latency_ps, TIME, 0, 0, 1000000000, "real: 300-500 ns; 0 as in HPCC",                        \
       "From last bit in until it may leave", NULL)                                                 \
     X(l2, BOOL, 0, 0, 1, "choice", "Bridge instead of routing: no TTL, no MAC rewrite", NULL)      \
-    X(ecmp_seed, COUNT, 0, 0, 4294967295, "choice", "Hash seed; 0: from the run's seed and the "   \
-      "switch's number", NULL)
+    X(ecmp_seed, COUNT, 0, 0, 4294967295, "choice",                                                \
+      "Hash seed; 0: from the run's seed and the "                                                 \
+      "switch's number",                                                                           \
+      NULL)
 
 struct fabric_params {
     FABRIC_PARAMS(WIRE_PARAM_FIELD)
@@ -69,7 +72,7 @@ struct fabric_port_config {
     uint32_t station;      /* of this port; fabric ports have consecutive stations */
     uint32_t peer_station; /* at the other end; WIRE_STATION_NONE: unconnected */
     uint64_t rate_bps;
-    uint64_t delay_ps;     /* one way, for headroom */
+    uint64_t delay_ps;         /* one way, for headroom */
     uint64_t peer_reaction_ps; /* time the peer takes to stop, for headroom */
     uint32_t max_frame_bytes;  /* largest frame with FCS, for headroom */
 };
@@ -96,7 +99,8 @@ int fabric_route_set(struct fabric_switch *sw, uint32_t dest, const uint16_t *po
 int fabric_start(struct fabric_switch *sw, char *why, size_t size);
 
 /**
- * The last bit of @p frame has arrived at @p port.
+ * The last bit of @p frame has arrived at @p port. Opaque frames obey the same rules: their dst (l2:
+ * eth_dst), ttl, tos and prio must be set; tos and ttl change here, in the frame only.
  * @return WIRE_DROP_NONE: the frame is the switch's. Else it is still the caller's, discarded and
  *         counted. PFC frames never come here: they end at the MAC.
  */
@@ -125,7 +129,12 @@ int fabric_next_kick(struct fabric_switch *sw);
 uint64_t fabric_next_wake(const struct fabric_switch *sw);
 void fabric_wake(struct fabric_switch *sw, uint64_t now_ps);
 
-enum fabric_event_type { FABRIC_EVENT_NONE, FABRIC_EVENT_ECN, FABRIC_EVENT_PAUSE, FABRIC_EVENT_RESUME };
+enum fabric_event_type {
+    FABRIC_EVENT_NONE,
+    FABRIC_EVENT_ECN,
+    FABRIC_EVENT_PAUSE,
+    FABRIC_EVENT_RESUME
+};
 struct fabric_event {
     enum fabric_event_type type;
     uint32_t port;
@@ -139,7 +148,7 @@ void fabric_trace_enable(struct fabric_switch *sw, uint32_t mask);
 
 struct fabric_counters {
     uint64_t drops[WIRE_DROP_COUNT];
-    uint64_t rx_frames, tx_frames; /* without pause frames */
+    uint64_t rx_frames, tx_frames;             /* without pause frames */
     uint64_t pauses, pause_refreshes, resumes; /* classes told so; counted as the frame leaves */
     uint64_t ecn_marked;
     uint64_t peak_buffer_bytes, peak_queue_bytes;
