@@ -13,7 +13,7 @@
  * In     CE packets, window ends
  * Out    true: send one CNP to the peer of this queue pair now
  * Owns   struct rnic_rx_cnp_state of each queue pair; all zeros is the state of a new one
- * Spec   DCQCN15 section 3.2, figure 6
+ * Spec   DCQCN15 ("Congestion Control for Large-Scale RDMA Deployments"), section 3, NP algorithm
  * Cost   O(1), no timer of its own: all windows of a card have the same length, so a FIFO of the
  *        queue pairs with an open window is in the order of their ends. The device keeps it:
  *        _ce is true and the window is open then: append; _window_end is true: move to the back;

@@ -49,7 +49,7 @@ static inline void rnic_tx_rate_sent(const struct rnic_cc_ops *ops,
         ops->sent(config, state, line_bytes, now_ps);
 }
 
-/** A CNP for the queue pair arrived. Read rnic_tx_rate_eligible_ps again: it may move either way. */
+/** A CNP for the queue pair arrived. Read rnic_tx_rate_eligible_ps again: it may have moved. */
 static inline void rnic_tx_rate_cnp(const struct rnic_cc_ops *ops,
                                     const struct rnic_cc_config *config,
                                     struct rnic_cc_state *state, uint64_t now_ps)
