@@ -59,7 +59,7 @@ private:
     void Prepare();
     void Connect();
     void PostReceives();
-    void PostOne();
+    void PostReceive();
     void Post();
     void OnCq(uint32_t cq);
     void Handle(const struct rnic_wc &wc);
@@ -85,6 +85,7 @@ private:
     uint64_t m_completed;
     uint64_t m_failed;
     TracedCallback<const struct rnic_wc &> m_completion;
+    TracedCallback<const struct rnic_wc &> m_receive;
     TracedCallback<uint64_t, uint64_t> m_doneTrace;
 };
 

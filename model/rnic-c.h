@@ -22,6 +22,7 @@ extern "C"
 #include "wire_codec.h"
 #include "wire_frame.h"
 #include "wire_param.h"
+#include "wire_rng.h"
 }
 
 #endif /* RNIC_C_H */

@@ -104,6 +104,8 @@ public:
 
     /** @returns the address book of this simulation. */
     const struct wire_addr_book *GetBook() const;
+    /** Give a port another MAC than the default one. */
+    void SetStationMac(uint32_t port, const uint8_t mac[6]);
     /** @returns the seed in force: attribute Seed, or from RngSeedManager when that is 0. */
     uint64_t GetSeed() const;
     /** @returns true while the engine runs (inside a hook). */
@@ -156,20 +158,22 @@ private:
     void BuildSwitches();
     void BuildLinks();
     void DeliverEvent(uint64_t at_ps, uint32_t context, EventImpl *event);
+    void AddPort(RnicPortDevice *device);
     uint32_t MaxFrameBytes() const;
 
-    uint64_t m_seedAttribute;              //!< attribute Seed
-    bool m_wire;                           //!< attribute Wire
-    uint32_t m_payloadBytes;               //!< attribute PayloadBytes
-    struct engine *m_engine;               //!< the C engine, or nullptr before the first use
-    struct wire_addr_book m_book;          //!< default addresses
-    bool m_running;                        //!< inside engine_run
-    bool m_dirty;                          //!< something waits for Build()
-    bool m_building;                       //!< inside Build()
-    std::unique_ptr<RnicDrive> m_drive;    //!< how ns-3 drives the engine
-    std::vector<RnicPortDevice *> m_ports; //!< by engine port
-    std::vector<RnicEventSink *> m_sinks;  //!< by engine port
-    std::vector<uint32_t> m_portTraces;    //!< engine trace bits wanted at each port
+    uint64_t m_seedAttribute;                    //!< attribute Seed
+    bool m_wire;                                 //!< attribute Wire
+    uint32_t m_payloadBytes;                     //!< attribute PayloadBytes
+    struct engine *m_engine;                     //!< the C engine, or nullptr before the first use
+    struct wire_addr_book m_book;                //!< default addresses
+    std::vector<struct wire_station> m_stations; //!< addresses somebody set
+    bool m_running;                              //!< inside engine_run
+    bool m_dirty;                                //!< something waits for Build()
+    bool m_building;                             //!< inside Build()
+    std::unique_ptr<RnicDrive> m_drive;          //!< how ns-3 drives the engine
+    std::vector<Ptr<RnicPortDevice>> m_ports;    //!< by engine port; kept alive, C points to them
+    std::vector<RnicEventSink *> m_sinks;        //!< by engine port
+    std::vector<uint32_t> m_portTraces;          //!< engine trace bits wanted at each port
     std::vector<RnicNetDevice *> m_nics;
     std::vector<RnicSwitchDevice *> m_switches;
     std::vector<RnicLink *> m_links;

@@ -6,6 +6,8 @@
 #include "rnic-engine.h"
 
 #include "ns3/channel.h"
+#include "ns3/data-rate.h"
+#include "ns3/nstime.h"
 
 namespace ns3
 {
@@ -46,6 +48,8 @@ public:
     Ptr<NetDevice> GetDevice(std::size_t i) const override;
 
     // What RnicEngine calls.
+    /** @returns the first (0) or second (1) device. */
+    Ptr<RnicPortDevice> GetEnd(uint32_t i) const;
     bool IsBuilt() const;
     void SetBuilt();
 
@@ -54,16 +58,15 @@ protected:
 
 private:
     static void *ForwardBlock(ObjectBase *object, bool writable);
-    bool SetDataRate(std::string rate);
 
     Ptr<RnicEngine> m_engine;
     Ptr<RnicPortDevice> m_devices[2];
     struct engine_link_params m_forward;
     bool m_hasBackward; //!< SetLinkParams gave m_backward
     struct engine_link_params m_backward;
-    Time m_backDelay;   //!< attribute BackDelay
-    uint64_t m_backBps; //!< attribute BackDataRate
-    double m_backLoss;  //!< attribute BackLoss
+    Time m_backDelay;    //!< attribute BackDelay
+    DataRate m_backRate; //!< attribute BackDataRate
+    double m_backLoss;   //!< attribute BackLoss
     bool m_built;
 };
 

@@ -60,6 +60,7 @@ public:
     bool SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
                   uint16_t protocol) override;
     bool NeedsArp() const override;
+    void SetNode(Ptr<Node> node) override;
     Ptr<Object> GetSwitch() const override;
 
     /** TracedCallback signature of CnpTx and CnpRx: queue pair. */
@@ -80,24 +81,32 @@ protected:
     void DoDispose() override;
 
 private:
-    struct Aligned; //!< frees aligned memory
-
     static void EventSourceChanged(void *owner);
     static void *ParamBlock(ObjectBase *object, bool writable);
     static void *DcqcnBlock(ObjectBase *object, bool writable);
     void SetCcKind(std::string kind);
     void UpdateEvents();
     void Queue(Ptr<const Packet> packet, const Mac48Address &source, const Mac48Address &dest,
-               uint16_t protocol, uint32_t station);
+               uint16_t protocol, uint32_t station, uint64_t now_ps);
     void Receive(Ptr<Packet> packet, Mac48Address source, Mac48Address dest, uint16_t protocol);
-    void AddArena(size_t bytes);
+    void *AddMemory(size_t bytes);
+    /** Deliver @p fn at the time of @p event unless nobody listens. */
+    template <typename F>
+    void Tell(const struct rnic_event &event, bool empty, F fn)
+    {
+        if (!empty)
+        {
+            m_engine->Deliver(event.time_ps, Context(), std::move(fn));
+        }
+    }
 
-    struct rnic_params m_params;                          //!< parameters of the card
-    struct rnic_dcqcn_params m_dcqcn;                     //!< of its congestion control
-    const struct rnic_cc_ops *m_cc;                       //!< congestion control
-    struct rnic_device *m_device;                         //!< the C card, or nullptr
-    std::vector<std::unique_ptr<void, Aligned>> m_memory; //!< card and arena
-    uint32_t m_userEvents;                                //!< of EnableEvents
+    struct rnic_params m_params;                                   //!< parameters of the card
+    struct rnic_dcqcn_params m_dcqcn;                              //!< of its congestion control
+    const struct rnic_cc_ops *m_cc;                                //!< congestion control
+    struct rnic_device *m_device;                                  //!< the C card, or nullptr
+    std::vector<std::unique_ptr<void, void (*)(void *)>> m_memory; //!< card and arena
+    size_t m_arenaBytes;                                           //!< given to the arena so far
+    uint32_t m_userEvents;                                         //!< of EnableEvents
     uint32_t m_events; //!< event types somebody of ns-3 listens to
     std::map<uint32_t, Callback<void, uint32_t>> m_cqCallbacks;
     RnicTracedCallback<uint32_t> m_cnpTx;

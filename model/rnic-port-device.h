@@ -70,7 +70,9 @@ public:
     /** TracedCallback signature of MacPause: class, whether it may not send now. */
     typedef void (*PauseTracedCallback)(uint8_t prio, bool paused);
 
-    // What RnicLink and RnicEngine call.
+    // What RnicLink, RnicEngine and RnicSwitchDevice call.
+    /** @returns what a frame trace hands to its sinks. */
+    static RnicFrameInfo MakeInfo(const struct engine_trace &record);
     void SetLink(Ptr<RnicLink> link);
     void SetPort(uint32_t port);
     /** @returns engine trace types some sink of this port listens to. */
@@ -89,6 +91,7 @@ protected:
     static void SourceChanged(void *owner);
 
     Ptr<RnicEngine> m_engine;     //!< the engine
+    Ptr<RnicLink> m_link;         //!< the line, or nullptr
     ReceiveCallback m_rxCallback; //!< of the node
     PromiscReceiveCallback m_promiscCallback;
     RnicTracedCallback<Ptr<const Packet>> m_macTx;
@@ -97,20 +100,23 @@ protected:
 private:
     /** @returns Ethernet frame as an ns-3 packet, without FCS. */
     Ptr<Packet> Encode(const struct wire_frame &frame) const;
-    void TracePackets(const struct engine_trace &record);
+    using FrameSource = RnicTracedCallback<const RnicFrameInfo &> RnicPortDevice::*;
+    using PacketSource = RnicTracedCallback<Ptr<const Packet>> RnicPortDevice::*;
+    void TraceFrame(const struct engine_trace &record, FrameSource source);
+    void TracePackets(const struct engine_trace &record, PacketSource source);
 
     RnicTracedCallback<const RnicFrameInfo &> m_frameTx;
     RnicTracedCallback<const RnicFrameInfo &> m_frameRx;
     RnicTracedCallback<const RnicFrameInfo &> m_frameDrop;
     RnicTracedCallback<uint8_t, bool> m_macPause;
     RnicTracedCallback<Ptr<const Packet>> m_promiscSniffer;
-    RnicTracedCallback<Ptr<const Packet>> m_sniffer;
     TracedCallback<> m_linkChange;
     Ptr<Node> m_node;
-    Ptr<RnicLink> m_link;
     uint32_t m_ifIndex;
-    uint32_t m_port;   //!< engine port, WIRE_STATION_NONE before Build()
-    uint16_t m_mtu;    //!< attribute LinkMtu
+    uint32_t m_port; //!< engine port, WIRE_STATION_NONE before Build()
+    uint16_t m_mtu;  //!< attribute LinkMtu
+    bool m_hasMac;   //!< m_mac was set
+    Mac48Address m_mac;
     uint32_t m_paused; //!< classes paused at the last record
 };
 

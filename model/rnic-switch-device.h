@@ -42,6 +42,10 @@ public:
     /** @returns the C switch; at least one port must be connected. */
     struct fabric_switch *GetSwitch() const;
     bool IsBuilt() const;
+    /** @returns whether some port is connected. */
+    bool HasLink() const;
+    /** @returns what messages call it, by the number of its node. */
+    std::string GetName() const;
 
     /** Frames to @p station leave by one of these ports (ECMP). */
     void SetRoute(uint32_t station, const std::vector<uint16_t> &ports);
@@ -60,10 +64,12 @@ public:
     // What RnicEngine and the ports call.
     /** Make the C switch as number @p number of the simulation. */
     void Build(uint32_t number);
-    /** Tell the ports their engine ports, from @p first on. */
-    void SetPorts(uint32_t first);
+    /** @returns port @p i, without counting a reference. */
+    RnicPortDevice *GetPortDevice(uint32_t i) const;
+    /** Give the frames still queued back to @p engine. */
+    void Flush(struct engine *engine);
     uint32_t WantedTraces() const;
-    void HandleTrace(uint32_t index, const struct engine_trace &record);
+    void HandleTrace(const struct engine_trace &record);
 
 protected:
     void DoDispose() override;

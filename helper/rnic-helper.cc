@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-helper.h"
+
+#include "ns3/abort.h"
+#include "ns3/boolean.h"
+#include "ns3/log.h"
+#include "ns3/names.h"
+#include "ns3/pcap-file-wrapper.h"
+#include "ns3/simulator.h"
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RnicHelper");
+
+namespace
+{
+
+using Hops = std::unordered_map<const RnicSwitchDevice *, std::vector<uint16_t>>;
+
+/** @returns the switch at the other end of a port, or nullptr. */
+RnicSwitchDevice *PeerSwitch(const Ptr<RnicPortDevice> &port)
+{
+    Ptr<RnicPortDevice> peer = port->GetPeer();
+
+    return peer ? PeekPointer(DynamicCast<RnicSwitchDevice>(peer->GetSwitch())) : nullptr;
+}
+
+/** @returns for every switch that reaches @p root: its ports on shortest paths to it. */
+Hops HopsTowards(RnicSwitchDevice *root)
+{
+    std::unordered_map<const RnicSwitchDevice *, uint32_t> distance = {{root, 0}};
+    std::deque<RnicSwitchDevice *> open = {root};
+    Hops hops;
+
+    while (!open.empty())
+    {
+        RnicSwitchDevice *device = open.front();
+        const uint32_t here = distance[device];
+        std::vector<uint16_t> closer;
+
+        open.pop_front();
+        for (uint32_t i = 0; i < device->GetNPorts(); i++)
+        {
+            RnicSwitchDevice *next = PeerSwitch(device->GetPort(i));
+
+            if (!next)
+            {
+                continue;
+            }
+            // Breadth first: all switches nearer than this one have their distance by now.
+            if (distance.emplace(next, here + 1).second)
+            {
+                open.push_back(next);
+            }
+            else if (distance[next] + 1 == here)
+            {
+                closer.push_back(static_cast<uint16_t>(i));
+            }
+        }
+        hops[device] = closer;
+    }
+    return hops;
+}
+
+/** Set the routes to one card at all switches. */
+void RouteTo(RnicNetDevice *nic, RnicSwitchDevice *root, const Hops &hops)
+{
+    const uint32_t station = nic->GetPort();
+    std::vector<uint16_t> direct;
+
+    for (uint32_t i = 0; i < root->GetNPorts(); i++)
+    {
+        if (PeekPointer(root->GetPort(i)->GetPeer()) == nic)
+        {
+            direct.push_back(static_cast<uint16_t>(i));
+        }
+    }
+    root->SetRoute(station, direct);
+    // In the order of creation, not of addresses: the same in every run.
+    for (RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
+    {
+        auto found = hops.find(device);
+
+        if (device != root && found != hops.end())
+        {
+            device->SetRoute(station, found->second);
+        }
+    }
+}
+
+/** Trace sink of a pcap file. */
+void WritePcap(Ptr<PcapFileWrapper> file, Ptr<const Packet> packet)
+{
+    file->Write(Simulator::Now(), packet);
+}
+
+template <typename T>
+void SetAll(Ptr<T> object, const std::vector<std::pair<std::string, Ptr<AttributeValue>>> &list)
+{
+    for (const auto &attribute : list)
+    {
+        object->SetAttribute(attribute.first, *attribute.second);
+    }
+}
+
+} // namespace
+
+RnicHelper::RnicHelper() = default;
+
+RnicHelper::~RnicHelper() = default;
+
+// ---- what to install ----
+
+void RnicHelper::SetNicAttribute(const std::string &name, const AttributeValue &value)
+{
+    m_nicAttributes.emplace_back(name, value.Copy());
+}
+
+void RnicHelper::SetSwitchAttribute(const std::string &name, const AttributeValue &value)
+{
+    m_switchAttributes.emplace_back(name, value.Copy());
+}
+
+void RnicHelper::SetLinkAttribute(const std::string &name, const AttributeValue &value)
+{
+    m_linkAttributes.emplace_back(name, value.Copy());
+}
+
+void RnicHelper::SetNicParams(const struct rnic_params &params)
+{
+    m_nicParams = std::make_unique<struct rnic_params>(params);
+}
+
+void RnicHelper::SetSwitchParams(const struct fabric_params &params)
+{
+    m_switchParams = std::make_unique<struct fabric_params>(params);
+}
+
+void RnicHelper::SetCc(const std::string &kind, const struct rnic_dcqcn_params &dcqcn)
+{
+    m_ccKind = kind;
+    m_dcqcn = std::make_unique<struct rnic_dcqcn_params>(dcqcn);
+}
+
+void RnicHelper::SetCc(const std::string &kind, const std::string &preset)
+{
+    std::string names;
+
+    for (const struct rnic_dcqcn_preset *entry = rnic_dcqcn_presets; entry->name; entry++)
+    {
+        if (preset == entry->name)
+        {
+            SetCc(kind, entry->params);
+            return;
+        }
+        names += std::string(names.empty() ? "" : ", ") + entry->name;
+    }
+    NS_FATAL_ERROR("no DCQCN preset \"" << preset << "\"; there are: " << names);
+}
+
+void RnicHelper::SetLinkParams(const struct engine_link_params &ab,
+                               const struct engine_link_params &ba)
+{
+    m_linkParams =
+        std::make_unique<std::pair<struct engine_link_params, struct engine_link_params>>(ab, ba);
+}
+
+void RnicHelper::SetLinkParams(const struct engine_link_params &both)
+{
+    SetLinkParams(both, both);
+}
+
+// ---- installing ----
+
+Ptr<RnicNetDevice> RnicHelper::InstallNic(Ptr<Node> node) const
+{
+    Ptr<RnicNetDevice> nic = CreateObject<RnicNetDevice>();
+
+    if (m_nicParams)
+    {
+        nic->SetParams(*m_nicParams);
+    }
+    if (m_dcqcn)
+    {
+        nic->SetCc(m_ccKind, *m_dcqcn);
+    }
+    SetAll(nic, m_nicAttributes);
+    node->AddDevice(nic);
+    return nic;
+}
+
+NetDeviceContainer RnicHelper::InstallNic(const NodeContainer &nodes) const
+{
+    NetDeviceContainer devices;
+
+    for (uint32_t i = 0; i < nodes.GetN(); i++)
+    {
+        devices.Add(InstallNic(nodes.Get(i)));
+    }
+    return devices;
+}
+
+Ptr<RnicSwitchDevice> RnicHelper::InstallSwitch(Ptr<Node> node, uint32_t ports) const
+{
+    Ptr<RnicSwitchDevice> device = CreateObject<RnicSwitchDevice>();
+
+    if (m_switchParams)
+    {
+        device->SetParams(*m_switchParams);
+    }
+    SetAll(device, m_switchAttributes);
+    device->Install(node, ports);
+    return device;
+}
+
+Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicPortDevice> a, Ptr<RnicPortDevice> b) const
+{
+    Ptr<RnicLink> link = CreateObject<RnicLink>();
+
+    if (m_linkParams)
+    {
+        link->SetLinkParams(m_linkParams->first, m_linkParams->second);
+    }
+    SetAll(link, m_linkAttributes);
+    link->Connect(a, b);
+    return link;
+}
+
+Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicPortDevice> a, Ptr<RnicSwitchDevice> b) const
+{
+    return Connect(a, Ptr<RnicPortDevice>(b->GetFreePort()));
+}
+
+Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicSwitchDevice> a, Ptr<RnicSwitchDevice> b) const
+{
+    return Connect(Ptr<RnicPortDevice>(a->GetFreePort()), Ptr<RnicPortDevice>(b->GetFreePort()));
+}
+
+bool RnicHelper::TryPopulateRoutes(std::string *why)
+{
+    Ptr<RnicEngine> engine = RnicEngine::Get();
+    std::map<RnicSwitchDevice *, Hops> cache; // one search per switch that has cards
+
+    engine->Build();
+    for (RnicNetDevice *nic : engine->GetNics())
+    {
+        RnicSwitchDevice *root = PeerSwitch(nic);
+
+        if (root && cache.find(root) == cache.end())
+        {
+            cache[root] = HopsTowards(root);
+        }
+        if (root)
+        {
+            RouteTo(nic, root, cache[root]);
+        }
+    }
+    for (RnicSwitchDevice *device : engine->GetSwitches())
+    {
+        std::string text;
+
+        if (device->IsBuilt() && !device->Start(&text))
+        {
+            *why = device->GetName() + ": " + text;
+            return false;
+        }
+    }
+    return true;
+}
+
+void RnicHelper::PopulateRoutes()
+{
+    std::string why;
+
+    NS_ABORT_MSG_UNLESS(TryPopulateRoutes(&why), "RnicHelper::PopulateRoutes: " << why);
+}
+
+// ---- pcap ----
+
+void RnicHelper::EnablePcapInternal(std::string prefix, Ptr<NetDevice> nd, bool promiscuous,
+                                    bool explicitFilename)
+{
+    Ptr<RnicPortDevice> device = DynamicCast<RnicPortDevice>(nd);
+
+    (void)promiscuous; // a port sees only its own line
+    if (!device)
+    {
+        NS_LOG_INFO("not a device of this module: " << nd);
+        return;
+    }
+
+    const std::string name =
+        explicitFilename ? prefix : PcapHelper().GetFilenameFromDevice(prefix, device);
+    Ptr<PcapFileWrapper> file = CreateObject<PcapFileWrapper>();
+
+    file->SetAttribute("NanosecMode", BooleanValue(true));
+    file->Open(name, std::ios::out);
+    NS_ABORT_MSG_IF(file->Fail(), "cannot write " << name);
+    file->Init(PcapHelper::DLT_EN10MB, 65535, 0);
+    device->TraceConnectWithoutContext("PromiscSniffer", MakeBoundCallback(&WritePcap, file));
+}
+
+} // namespace ns3

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-engine.h"
+
+#include "rnic-link.h"
+#include "rnic-net-device.h"
+#include "rnic-param-attribute.h"
+#include "rnic-port-device.h"
+#include "rnic-switch-device.h"
+
+#include "ns3/abort.h"
+#include "ns3/boolean.h"
+#include "ns3/log.h"
+#include "ns3/nstime.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("RnicEngine");
+NS_OBJECT_ENSURE_REGISTERED(RnicEngine);
+
+TypeId RnicEngine::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::RnicEngine")
+            .SetParent<Object>()
+            .SetGroupName("Rnic")
+            .AddConstructor<RnicEngine>()
+            .AddAttribute("Seed",
+                          "Seed of the random streams of all ports. 0: made from the seed and run "
+                          "number of RngSeedManager.",
+                          UintegerValue(0), MakeUintegerAccessor(&RnicEngine::m_seedAttribute),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("Wire",
+                          "Encode every frame to bytes at every link and go on with what was "
+                          "decoded. Results are the same.",
+                          BooleanValue(false), MakeBooleanAccessor(&RnicEngine::m_wire),
+                          MakeBooleanChecker())
+            .AddAttribute("PayloadBytes",
+                          "Room for payload in each frame, at least the largest path MTU. 0: no "
+                          "frame carries bytes (phantom memory only).",
+                          UintegerValue(4096), MakeUintegerAccessor(&RnicEngine::m_payloadBytes),
+                          MakeUintegerChecker<uint32_t>(0, 65536));
+    return tid;
+}
+
+RnicEngine::RnicEngine()
+    : m_engine(nullptr), m_book{nullptr, 0}, m_running(false), m_dirty(false), m_building(false),
+      m_opaques(nullptr)
+{
+    NS_LOG_FUNCTION(this);
+    m_drive = std::make_unique<RnicWakeDrive>(this);
+}
+
+RnicEngine::~RnicEngine()
+{
+    NS_LOG_FUNCTION(this);
+}
+
+Ptr<RnicEngine> &RnicEngine::Instance()
+{
+    static Ptr<RnicEngine> instance;
+    return instance;
+}
+
+bool RnicEngine::Exists()
+{
+    return static_cast<bool>(Instance());
+}
+
+Ptr<RnicEngine> RnicEngine::Get()
+{
+    Ptr<RnicEngine> &instance = Instance();
+
+    if (!instance)
+    {
+        CheckResolution();
+        instance = CreateObject<RnicEngine>();
+        Simulator::ScheduleDestroy(&RnicEngine::Destroy);
+    }
+    return instance;
+}
+
+void RnicEngine::Destroy()
+{
+    Instance()->Dispose();
+    Instance() = nullptr;
+}
+
+void RnicEngine::CheckResolution()
+{
+    if (Time::GetResolution() == Time::PS)
+    {
+        return;
+    }
+    // Events that are already scheduled would keep their old number: too late then.
+    if (Time::GetResolution() == Time::NS && Simulator::Now().IsZero() && Simulator::IsFinished())
+    {
+        Time::SetResolution(Time::PS);
+        return;
+    }
+    NS_FATAL_ERROR("ns3-rnic needs picoseconds: call Time::SetResolution(Time::PS) as the first "
+                   "statement of main(), before nodes are created or events are scheduled");
+}
+
+void RnicEngine::DoDispose()
+{
+    NS_LOG_FUNCTION(this);
+    m_drive->Stop();
+    for (RnicSwitchDevice *device : m_switches)
+    {
+        device->Flush(m_engine);
+    }
+    if (m_engine)
+    {
+        engine_destroy(m_engine);
+        m_engine = nullptr;
+    }
+    while (m_opaques)
+    {
+        FreeOpaque(m_opaques);
+    }
+    m_ports.clear();
+    m_sinks.clear();
+    m_portTraces.clear();
+    m_nics.clear();
+    m_switches.clear();
+    m_links.clear();
+    m_dirty = false;
+    Object::DoDispose();
+}
+
+// ---- time ----
+
+uint64_t RnicEngine::Enter()
+{
+    if (m_running)
+    {
+        return engine_now_ps(m_engine);
+    }
+    Build();
+
+    const auto now_ps = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+
+    RunUntil(now_ps);
+    m_drive->NextChanged(engine_next_ps(m_engine));
+    return now_ps;
+}
+
+uint64_t RnicEngine::RunUntil(uint64_t until_ps)
+{
+    NS_ASSERT_MSG(!m_running, "the engine is running already");
+    m_running = true;
+
+    const uint64_t events = engine_run(GetEngine(), until_ps);
+
+    m_running = false;
+    return events;
+}
+
+uint64_t RnicEngine::NextPs() const
+{
+    return m_engine ? engine_next_ps(m_engine) : WIRE_NEVER;
+}
+
+void RnicEngine::Touch(uint32_t port)
+{
+    engine_touch(m_engine, port);
+    if (!m_running)
+    {
+        m_drive->NextChanged(engine_next_ps(m_engine));
+    }
+}
+
+bool RnicEngine::IsRunning() const
+{
+    return m_running;
+}
+
+void RnicEngine::SetDrive(std::unique_ptr<RnicDrive> drive)
+{
+    m_drive->Stop();
+    m_drive = std::move(drive);
+    m_drive->NextChanged(NextPs());
+}
+
+void RnicEngine::DeliverEvent(uint64_t at_ps, uint32_t context, EventImpl *event)
+{
+    const auto now_ps = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+
+    // A stage may be back-dated; what is told about it can then only come now.
+    at_ps = std::max(at_ps, now_ps);
+    Simulator::ScheduleWithContext(context, PicoSeconds(at_ps - now_ps), event);
+    m_drive->Delivered(at_ps);
+}
+
+// ---- building ----
+
+struct engine *RnicEngine::GetEngine()
+{
+    if (!m_engine)
+    {
+        const struct engine_config config = {GetSeed(), m_wire, m_payloadBytes, &m_book};
+        const struct engine_hooks hooks = {
+            this, &RnicEngine::NicEvent, &OpaqueRx, &RnicEngine::OpaqueFree, &Trace, 0};
+
+        m_engine = engine_create(&config);
+        NS_ABORT_MSG_UNLESS(m_engine, "ns3-rnic: out of memory");
+        engine_set_hooks(m_engine, &hooks);
+    }
+    return m_engine;
+}
+
+uint64_t RnicEngine::GetSeed() const
+{
+    if (m_seedAttribute)
+    {
+        return m_seedAttribute;
+    }
+    return wire_rng_init(RngSeedManager::GetSeed(), RngSeedManager::GetRun()).state;
+}
+
+const struct wire_addr_book *RnicEngine::GetBook() const
+{
+    return &m_book;
+}
+
+void RnicEngine::SetStationMac(uint32_t port, const uint8_t mac[6])
+{
+    struct wire_station station = wire_addr_station(&m_book, port);
+
+    std::memcpy(station.mac, mac, sizeof(station.mac));
+    auto same = [port](const struct wire_station &entry)
+    {
+        return entry.id == port;
+    };
+    auto found = std::find_if(m_stations.begin(), m_stations.end(), same);
+
+    if (found != m_stations.end())
+    {
+        *found = station;
+    }
+    else
+    {
+        m_stations.push_back(station);
+    }
+    m_book = {m_stations.data(), m_stations.size()};
+}
+
+void RnicEngine::Build()
+{
+    if (!m_dirty || m_building)
+    {
+        return;
+    }
+    m_building = true;
+    m_dirty = false;
+    GetEngine();
+    BuildNics();
+    BuildSwitches();
+    BuildLinks();
+    m_building = false;
+    UpdateTraces();
+}
+
+void RnicEngine::BuildNics()
+{
+    for (RnicNetDevice *nic : m_nics)
+    {
+        if (nic->IsBuilt() || !nic->GetLink())
+        {
+            continue;
+        }
+        NS_ABORT_MSG_IF(m_payloadBytes && nic->GetParams().mtu_bytes > m_payloadBytes,
+                        "RnicEngine::PayloadBytes is " << m_payloadBytes
+                                                       << ", less than a card's path MTU of "
+                                                       << nic->GetParams().mtu_bytes);
+
+        const uint32_t station = engine_next_port(m_engine);
+
+        nic->Build(station, nic->GetLink()->GetRateBps(nic));
+
+        const uint32_t port = engine_add_nic(m_engine, nic->GetDevice());
+
+        NS_ABORT_MSG_UNLESS(port == station, "ns3-rnic: no engine port for a card");
+        AddPort(nic);
+    }
+}
+
+void RnicEngine::BuildSwitches()
+{
+    uint32_t number = 0;
+
+    for (RnicSwitchDevice *device : m_switches)
+    {
+        if (!device->IsBuilt() && device->HasLink())
+        {
+            device->Build(number);
+
+            const uint32_t first =
+                engine_add_switch(m_engine, device->GetSwitch(), device->GetNPorts());
+
+            NS_ABORT_MSG_UNLESS(first == m_ports.size(), "ns3-rnic: no engine ports for a switch");
+            for (uint32_t i = 0; i < device->GetNPorts(); i++)
+            {
+                AddPort(device->GetPortDevice(i));
+            }
+        }
+        number++;
+    }
+}
+
+void RnicEngine::AddPort(RnicPortDevice *device)
+{
+    const auto port = static_cast<uint32_t>(m_ports.size());
+
+    m_ports.push_back(device);
+    m_sinks.push_back(nullptr);
+    m_portTraces.push_back(0);
+    device->SetPort(port);
+}
+
+void RnicEngine::BuildLinks()
+{
+    const uint32_t max_frame_bytes = MaxFrameBytes();
+
+    for (RnicLink *link : m_links)
+    {
+        if (link->IsBuilt())
+        {
+            continue;
+        }
+
+        const struct engine_link_params ab = link->GetLinkParams(0);
+        const struct engine_link_params ba = link->GetLinkParams(1);
+        const int result = engine_connect(m_engine, link->GetEnd(0)->GetPort(),
+                                          link->GetEnd(1)->GetPort(), &ab, &ba, max_frame_bytes);
+
+        NS_ABORT_MSG_UNLESS(result == 0, "ns3-rnic: ports " << link->GetEnd(0)->GetPort() << " and "
+                                                            << link->GetEnd(1)->GetPort()
+                                                            << " cannot be joined");
+        link->SetBuilt();
+    }
+}
+
+uint32_t RnicEngine::MaxFrameBytes() const
+{
+    uint64_t payload = 0;
+
+    for (RnicNetDevice *nic : m_nics)
+    {
+        payload = std::max<uint64_t>({payload, nic->GetParams().mtu_bytes, nic->GetMtu()});
+    }
+    return static_cast<uint32_t>(payload) + WIRE_MAX_HEADER_BYTES + WIRE_FCS_BYTES;
+}
+
+void RnicEngine::Register(RnicNetDevice *nic)
+{
+    m_nics.push_back(nic);
+    m_dirty = true;
+}
+
+void RnicEngine::Register(RnicSwitchDevice *device)
+{
+    m_switches.push_back(device);
+    m_dirty = true;
+}
+
+void RnicEngine::Register(RnicLink *link)
+{
+    m_links.push_back(link);
+    m_dirty = true;
+}
+
+void RnicEngine::Unregister(RnicNetDevice *nic)
+{
+    m_nics.erase(std::remove(m_nics.begin(), m_nics.end(), nic), m_nics.end());
+}
+
+void RnicEngine::Unregister(RnicSwitchDevice *device)
+{
+    device->Flush(m_engine);
+    m_switches.erase(std::remove(m_switches.begin(), m_switches.end(), device), m_switches.end());
+}
+
+void RnicEngine::Unregister(RnicLink *link)
+{
+    m_links.erase(std::remove(m_links.begin(), m_links.end(), link), m_links.end());
+}
+
+RnicPortDevice *RnicEngine::GetPortDevice(uint32_t port) const
+{
+    return port < m_ports.size() ? PeekPointer(m_ports[port]) : nullptr;
+}
+
+uint32_t RnicEngine::GetNPorts() const
+{
+    return static_cast<uint32_t>(m_ports.size());
+}
+
+const std::vector<RnicNetDevice *> &RnicEngine::GetNics() const
+{
+    return m_nics;
+}
+
+const std::vector<RnicSwitchDevice *> &RnicEngine::GetSwitches() const
+{
+    return m_switches;
+}
+
+// ---- hooks ----
+
+void RnicEngine::SetSink(uint32_t port, RnicEventSink *sink)
+{
+    Build();
+    NS_ABORT_MSG_UNLESS(port < m_sinks.size(), "RnicEngine::SetSink: no port " << port);
+    m_sinks[port] = sink;
+}
+
+void RnicEngine::UpdateTraces()
+{
+    uint32_t mask = 0;
+
+    if (m_building || !m_engine)
+    {
+        return;
+    }
+    for (uint32_t port = 0; port < m_ports.size(); port++)
+    {
+        m_portTraces[port] = m_ports[port]->WantedTraces();
+        mask |= m_portTraces[port];
+    }
+    engine_set_trace_mask(m_engine, mask);
+}
+
+void RnicEngine::NicEvent(void *ctx, uint32_t port, const struct rnic_event *event)
+{
+    auto self = static_cast<RnicEngine *>(ctx);
+    auto nic = static_cast<RnicNetDevice *>(PeekPointer(self->m_ports[port]));
+
+    if (self->m_sinks[port])
+    {
+        self->m_sinks[port]->OnRnicEvent(port, *event);
+    }
+    nic->HandleEvent(*event);
+}
+
+void RnicEngine::Trace(void *ctx, const struct engine_trace *record)
+{
+    auto self = static_cast<RnicEngine *>(ctx);
+
+    if (self->m_portTraces[record->port] & (1u << record->type))
+    {
+        self->m_ports[record->port]->HandleTrace(*record);
+    }
+}
+
+void RnicEngine::OpaqueRx(void *ctx, uint32_t port, struct wire_frame *frame)
+{
+    auto self = static_cast<RnicEngine *>(ctx);
+
+    self->m_ports[port]->HandleOpaque(frame);
+}
+
+void RnicEngine::OpaqueFree(void *ctx, void *opaque)
+{
+    static_cast<RnicEngine *>(ctx)->FreeOpaque(static_cast<RnicOpaque *>(opaque));
+}
+
+RnicOpaque *RnicEngine::MakeOpaque(Ptr<const Packet> packet)
+{
+    auto opaque = new RnicOpaque{packet->Copy(), {0}, {0}, 0, nullptr, m_opaques};
+
+    if (m_opaques)
+    {
+        m_opaques->prev = opaque;
+    }
+    m_opaques = opaque;
+    return opaque;
+}
+
+void RnicEngine::FreeOpaque(RnicOpaque *opaque)
+{
+    if (opaque->prev)
+    {
+        opaque->prev->next = opaque->next;
+    }
+    else
+    {
+        m_opaques = opaque->next;
+    }
+    if (opaque->next)
+    {
+        opaque->next->prev = opaque->prev;
+    }
+    delete opaque;
+}
+
+} // namespace ns3
