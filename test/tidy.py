@@ -48,8 +48,8 @@ NOT_PROVOKED = {
 
 SOURCE = (".c", ".h", ".cc", ".py")
 CODE = (".c", ".h", ".cc")
-TEXT = SOURCE + (".txt", ".md", ".rst", ".toml", ".sh", ".json", ".svgz")
-SKIP_FOLDERS = {".git", "build", "results", "__pycache__", "vectors", "corpus", "golden"}
+TEXT = SOURCE + (".txt", ".md", ".rst", ".toml")
+SKIP_FOLDERS = {".git", "build", "results", "__pycache__", "corpus", "golden"}
 PROGRAMS = ("rnic", ".ci/run", "wscript", "CMakeLists.txt")
 
 
@@ -63,7 +63,9 @@ class Tree(dict):
             folders[:] = sorted(name for name in folders if name not in SKIP_FOLDERS)
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), root)
-                if name.endswith(TEXT) or path in PROGRAMS or name == ".clang-format":
+                data = path.startswith("test/vectors/") and not name.endswith(CODE)
+                if not data and (name.endswith(TEXT) or path in PROGRAMS
+                                 or name == ".clang-format"):
                     with open(os.path.join(folder, name), encoding="utf-8",
                               errors="surrogateescape", newline="") as file:
                         tree[path] = file.read()
@@ -135,6 +137,8 @@ def kind_of(path, text):
     folder, name = os.path.split(path)
     if folder in C_FOLDERS:
         return os.path.basename(folder)
+    if "vectors" in folder.split("/"):
+        return "support"
     if folder == "test/sim":
         return "sim" if re.search(r"\bint main\(|CHECK_SUITE\(", text) else "support"
     if folder == "test/fuzz":
@@ -464,7 +468,7 @@ def library_functions_have_their_files_prefix(tree, library):
     for name, parts in objects(library).items():
         stem = name.split(".")[0]
         for function in parts["functions"]:
-            own = function.startswith(stem + "_")
+            own = function == stem or function.startswith(stem + "_")
             if not own and not re.search(r"\b" + function + r"\(", promised):
                 found.append(f"{name}: {function} should be named {stem}_...")
     return found

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How pictures look: print size, readable in grey, units chosen once for an axis."""
+
+import os
+import re
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+WIDTH_INCH = 7.0  # two columns of a paper
+PNG_DPI = 200
+
+# Lightness rises in even steps, so that the order survives a grey printer; line style and marker
+# differ as well.
+COLOURS = ("#10243f", "#a03020", "#2f7f6f", "#c08a20", "#7060a8", "#6aa0c8")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+LIGHT, DARK, HATCH = "#dfe6ee", "#7f95ad", "/////"
+
+SETTINGS = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "legend.fontsize": 7, "figure.titlesize": 9,
+    "axes.linewidth": 0.6, "lines.linewidth": 1.1, "hatch.linewidth": 0.4,
+    "axes.spines.top": False, "axes.spines.right": False,
+    "svg.hashsalt": "rnic", "svg.fonttype": "none", "figure.dpi": 100,
+}
+
+TIME_UNITS = ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps"))
+BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+RATE_UNITS = ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
+
+
+def unit(largest, units):
+    """(divisor, name) of the largest unit of which `largest` is at least 2, or the last."""
+    for divisor, name in units:
+        if largest >= 2 * divisor:
+            return divisor, name
+    return units[-1]
+
+
+def time_unit(largest_ps):
+    """As unit(), but milliseconds only from 20 ms on: fabrics are read in microseconds."""
+    if 2e6 <= largest_ps < 20e9:
+        return 1e6, "us"
+    return unit(largest_ps, TIME_UNITS)
+
+
+def quantity(value, units):
+    """A value with its unit, short: 400 kB, 8.23 ms."""
+    divisor, name = unit(value, units)
+    return f"{value / divisor:.4g} {name}"
+
+
+def time_text(value_ps, beside_ps=None):
+    """A time with its unit, or in the unit of the one it stands beside."""
+    divisor, name = time_unit(value_ps if beside_ps is None else beside_ps)
+    return f"{value_ps / divisor:,.3f} {name}".replace(",", " ")
+
+
+def size_text(value):
+    """Bytes in the binary unit when that is a whole number: 64 MiB, 6 MB."""
+    for shift, name in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if value >= 1 << shift and value % (1 << shift) == 0:
+            return f"{int(value) >> shift} {name}"
+    return quantity(value, BYTE_UNITS)
+
+
+def thin(times, values, bins=1500):
+    """At most about 2 x bins points, with the least and the largest value of each bin kept."""
+    if len(times) <= 2 * bins:
+        return times, values
+    edges = np.linspace(0, len(times), bins + 1).astype(int)
+    keep = set()
+    for first, last in zip(edges[:-1], edges[1:]):
+        part = values[first:last]
+        keep.update((first + int(np.argmin(part)), first + int(np.argmax(part))))
+    order = sorted(keep | {0, len(times) - 1})
+    return times[order], values[order]
+
+
+def say_why(axes, why):
+    """An empty panel says why it is empty."""
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center",
+              fontsize=8, style="italic", color="#404040")
+    axes.set_yticks([])
+
+
+def _number_ids(path):
+    """Name the clip paths of an SVG in order: matplotlib hashes addresses, so no two runs agree."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for index, name in enumerate(dict.fromkeys(re.findall(r'id="(p[0-9a-f]{10})"', text))):
+        text = text.replace(name, f"clip{index}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def save(figure, folder, name):
+    """Write NAME.png and NAME.svg. @return their paths."""
+    paths = []
+    for ending, extra in (("png", {"dpi": PNG_DPI, "metadata": {"Software": None}}),
+                          ("svg", {"metadata": {"Date": None}})):
+        path = os.path.join(folder, f"{name}.{ending}")
+        figure.savefig(path, **extra)
+        paths.append(path)
+    _number_ids(paths[1])
+    plt.close(figure)
+    return paths
