@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-ideal.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+
+/* Opcode of packet `i` of `n` of a message. */
+uint8_t OpcodeOf(bool write, bool imm, uint64_t i, uint64_t n)
+{
+    if (n == 1)
+    {
+        return write ? (imm ? WIRE_OP_WRITE_ONLY_IMM : WIRE_OP_WRITE_ONLY)
+                     : (imm ? WIRE_OP_SEND_ONLY_IMM : WIRE_OP_SEND_ONLY);
+    }
+    if (i == 0)
+    {
+        return write ? WIRE_OP_WRITE_FIRST : WIRE_OP_SEND_FIRST;
+    }
+    if (i + 1 < n)
+    {
+        return write ? WIRE_OP_WRITE_MIDDLE : WIRE_OP_SEND_MIDDLE;
+    }
+    return write ? (imm ? WIRE_OP_WRITE_LAST_IMM : WIRE_OP_WRITE_LAST)
+                 : (imm ? WIRE_OP_SEND_LAST_IMM : WIRE_OP_SEND_LAST);
+}
+
+struct Wave
+{
+    const std::vector<RnicIdealHop> &path;
+    std::vector<uint64_t> free; /* when each link may start its next frame */
+    uint64_t arrived = 0;
+
+    explicit Wave(const std::vector<RnicIdealHop> &p) : path(p), free(p.size(), 0)
+    {
+    }
+
+    void Send(uint32_t frameBytes)
+    {
+        uint64_t at = 0;
+        for (size_t hop = 0; hop < path.size(); hop++)
+        {
+            uint64_t start = std::max(at + path[hop].beforePs, free[hop]);
+            free[hop] =
+                start + wire_line_time_ps(uint64_t(frameBytes) + WIRE_GAP_BYTES, path[hop].rateBps);
+            at = start +
+                 wire_line_time_ps(uint64_t(frameBytes) + WIRE_PREAMBLE_BYTES, path[hop].rateBps) +
+                 path[hop].delayPs;
+        }
+        arrived = at;
+    }
+};
+
+} // namespace
+
+uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu)
+{
+    uint64_t packets = 0;
+    for (uint32_t piece : RnicJobMessages(bytes))
+    {
+        packets += piece == 0 ? 1 : (uint64_t(piece) + mtu - 1) / mtu;
+    }
+    return packets;
+}
+
+uint64_t RnicIdealTransferPs(RnicJobVerb verb, uint64_t bytes, uint32_t mtu,
+                             const std::vector<RnicIdealHop> &path)
+{
+    bool write = verb == RnicJobVerb::WRITE || verb == RnicJobVerb::WRITE_IMM;
+    bool imm = verb == RnicJobVerb::WRITE_IMM || verb == RnicJobVerb::SEND_IMM;
+    Wave wave(path);
+    const std::vector<uint32_t> pieces = RnicJobMessages(bytes);
+    for (size_t piece = 0; piece < pieces.size(); piece++)
+    {
+        uint64_t left = pieces[piece];
+        const uint64_t n = left == 0 ? 1 : (left + mtu - 1) / mtu;
+        for (uint64_t i = 0; i < n; i++)
+        {
+            uint32_t payload = static_cast<uint32_t>(std::min<uint64_t>(left, mtu));
+            uint8_t opcode = OpcodeOf(write, imm && piece + 1 == pieces.size(), i, n);
+            wave.Send(wire_frame_length(opcode, 0, payload));
+            left -= payload;
+        }
+    }
+    return wave.arrived;
+}
+
+RnicIdeal::RnicIdeal(const RnicScenario &scenario)
+    : m_mtu(static_cast<uint32_t>(scenario.nic.mtu_bytes)), m_ackEvery(scenario.nic.ack_every)
+{
+    m_path.push_back({scenario.link.rate_bps, scenario.link.delay_ps, 0});
+    if (scenario.star)
+    {
+        m_path.push_back(
+            {scenario.link.rate_bps, scenario.link.delay_ps, scenario.fabric.latency_ps});
+    }
+}
+
+uint64_t RnicIdeal::TransferPs(const RnicJobTransfer &transfer) const
+{
+    auto key = std::make_pair(transfer.bytes, static_cast<int>(transfer.verb));
+    auto known = m_known.find(key);
+    if (known != m_known.end())
+    {
+        return known->second;
+    }
+    return m_known[key] = RnicIdealTransferPs(transfer.verb, transfer.bytes, m_mtu, m_path);
+}
+
+uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks) const
+{
+    std::vector<uint64_t> done(graph.transfers.size(), 0);
+    const uint64_t ackPs = wire_line_time_ps(
+        uint64_t(wire_frame_length(WIRE_OP_ACKNOWLEDGE, 0, 0)) + WIRE_GAP_BYTES, m_path[0].rateBps);
+    uint64_t end = 0;
+    for (uint32_t i : graph.Order())
+    {
+        const RnicJobTransfer &t = graph.transfers[i];
+        uint64_t start = std::max(t.startPs, graph.HostDelayPs(t.src));
+        for (uint32_t before : t.after)
+        {
+            start = std::max(start, done[before]);
+        }
+        uint64_t arrived = start + TransferPs(t);
+        if (acks)
+        {
+            uint64_t packets = RnicIdealPackets(t.bytes, m_mtu);
+            arrived += (packets + m_ackEvery - 1) / m_ackEvery * ackPs;
+        }
+        done[i] = arrived;
+        if (RnicJobVerbHasReceive(t.verb)) /* the receiver acts on it: not before its own start */
+        {
+            done[i] =
+                std::max(done[i], graph.HostDelayPs(t.dst)) + (t.reduce ? graph.reduceTimePs : 0);
+        }
+        if (collective < 0 || t.collective == collective)
+        {
+            end = std::max(end, arrived);
+        }
+    }
+    return end;
+}
+
+} // namespace ns3

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-job-graph.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+const char *RnicJobVerbName(RnicJobVerb verb)
+{
+    switch (verb)
+    {
+    case RnicJobVerb::WRITE:
+        return "write";
+    case RnicJobVerb::WRITE_IMM:
+        return "write_imm";
+    case RnicJobVerb::SEND:
+        return "send";
+    case RnicJobVerb::SEND_IMM:
+        return "send_imm";
+    }
+    return "";
+}
+
+bool RnicJobVerbHasReceive(RnicJobVerb verb)
+{
+    return verb != RnicJobVerb::WRITE;
+}
+
+std::vector<uint32_t> RnicJobMessages(uint64_t bytes)
+{
+    std::vector<uint32_t> pieces;
+    do
+    {
+        uint64_t piece = std::min(bytes, RNIC_JOB_MAX_MESSAGE_BYTES);
+        pieces.push_back(static_cast<uint32_t>(piece));
+        bytes -= piece;
+    } while (bytes > 0);
+    return pieces;
+}
+
+uint64_t RnicJobGraph::HostDelayPs(uint32_t host) const
+{
+    return host < hostDelayPs.size() ? hostDelayPs[host] : 0;
+}
+
+std::vector<uint32_t> RnicJobGraph::Order() const
+{
+    std::vector<uint32_t> waits(transfers.size());
+    std::vector<std::vector<uint32_t>> next(transfers.size());
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < transfers.size(); i++)
+    {
+        waits[i] = static_cast<uint32_t>(transfers[i].after.size());
+        for (uint32_t before : transfers[i].after)
+        {
+            next[before].push_back(i);
+        }
+        if (waits[i] == 0)
+        {
+            order.push_back(i);
+        }
+    }
+    for (size_t done = 0; done < order.size(); done++)
+    {
+        for (uint32_t i : next[order[done]])
+        {
+            if (--waits[i] == 0)
+            {
+                order.push_back(i);
+            }
+        }
+    }
+    return order;
+}
+
+namespace
+{
+
+std::string CheckSpan(const RnicJobGraph &graph, uint32_t buffer, uint32_t host, uint64_t offset,
+                      uint64_t bytes, const char *what)
+{
+    if (buffer >= graph.buffers.size() || graph.buffers[buffer].host != host)
+    {
+        return std::string("has no ") + what + " buffer at host " + std::to_string(host);
+    }
+    const uint64_t size = graph.buffers[buffer].bytes;
+    if (offset > size || bytes > size - offset)
+    {
+        return std::string("reaches beyond its ") + what + " buffer";
+    }
+    return "";
+}
+
+std::string CheckTransfer(const RnicJobGraph &graph, const RnicJobTransfer &t)
+{
+    if (t.src >= graph.hosts || t.dst >= graph.hosts || t.src == t.dst)
+    {
+        return "goes from host " + std::to_string(t.src) + " to host " + std::to_string(t.dst);
+    }
+    std::string wrong = CheckSpan(graph, t.srcBuffer, t.src, t.srcOffset, t.bytes, "source");
+    bool slot = t.dstBuffer == RNIC_JOB_NONE &&
+                (t.verb == RnicJobVerb::SEND || t.verb == RnicJobVerb::SEND_IMM);
+    if (wrong.empty() && !slot)
+    {
+        wrong = CheckSpan(graph, t.dstBuffer, t.dst, t.dstOffset, t.bytes, "destination");
+    }
+    if (wrong.empty() && t.reduce)
+    {
+        wrong = CheckSpan(graph, t.reduceBuffer, t.dst, t.reduceOffset, t.bytes, "reduction");
+        if (!RnicJobVerbHasReceive(t.verb) || t.bytes % 4 != 0)
+        {
+            wrong = "cannot be reduced: nobody tells its receiver, or it is no float32 array";
+        }
+    }
+    for (uint32_t before : t.after)
+    {
+        if (before >= graph.transfers.size())
+        {
+            return "waits for transfer " + std::to_string(before) + ", which does not exist";
+        }
+        const RnicJobTransfer &b = graph.transfers[before];
+        uint32_t knows = RnicJobVerbHasReceive(b.verb) ? b.dst : b.src;
+        if (knows != t.src)
+        {
+            return "waits for transfer " + std::to_string(before) + ", of whose end only host " +
+                   std::to_string(knows) + " learns";
+        }
+    }
+    return wrong;
+}
+
+} // namespace
+
+std::string RnicJobGraph::Check() const
+{
+    for (const RnicJobBuffer &buffer : buffers)
+    {
+        if (buffer.host >= hosts)
+        {
+            return "a buffer is at host " + std::to_string(buffer.host) + ", which does not exist";
+        }
+    }
+    for (size_t i = 0; i < transfers.size(); i++)
+    {
+        const std::string wrong = CheckTransfer(*this, transfers[i]);
+        if (!wrong.empty())
+        {
+            return "transfer " + std::to_string(i) + " " + wrong;
+        }
+    }
+    if (Order().size() != transfers.size())
+    {
+        return "transfers wait for each other in a circle";
+    }
+    return "";
+}
+
+} // namespace ns3
