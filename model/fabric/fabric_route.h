@@ -9,7 +9,7 @@
  * Owns   the table and the switch's two hash secrets
  * Spec   RFC 2992 (hash, then divide the hash space); all a RoCEv2 flow varies is its UDP source
  *        port, so the 5-tuple is source, destination and that
- * Cost   one table read; with several ports one 128-bit multiplication
+ * Cost   one table read; with several ports two 128-bit multiplications
  *
  * Ports are entries, not neighbours: two links to the same switch are two entries.
  */
