@@ -31,12 +31,12 @@ struct rnic_config {
     uint64_t seed;                   /* stream `station` of it is the card's */
 };
 
-/** Bytes of struct rnic_device itself. */
+/** Bytes of a card with its first arena. */
 size_t rnic_device_bytes(void);
 
 /**
- * Make a card in @p memory (rnic_device_bytes() bytes, 64-byte aligned), with an empty arena.
- * @return the card, or NULL: a parameter is out of range (wire_param_check names it).
+ * Make a card in @p memory (rnic_device_bytes() bytes, 64-byte aligned); its verbs will ask for
+ * more arena. @return the card, or NULL: a parameter is out of range (wire_param_check names it).
  */
 struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *config);
 
@@ -145,11 +145,12 @@ struct rnic_counters {
     uint64_t rx_frames, tx_frames;
     uint64_t cnps_tx, cnps_rx, ce_rx;
     uint64_t retransmitted_packets, timeouts;
-    uint64_t trace_lost;
+    uint64_t trace_lost;   /* trace records that found no room */
+    uint64_t control_lost; /* acknowledges or CNPs that found no room */
     uint64_t qp_hits, qp_misses, mr_hits, mr_misses, page_hits, page_misses, cq_hits, cq_misses;
 };
 
-const struct rnic_counters *rnic_query_counters(const struct rnic_device *dev);
+const struct rnic_counters *rnic_query_counters(struct rnic_device *dev);
 
 /** Frames the card holds (raw ring, held frame); for the conservation walk. */
 uint32_t rnic_frames_held(const struct rnic_device *dev);

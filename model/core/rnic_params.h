@@ -41,7 +41,7 @@
       "TX pipeline: time one packet occupies it", NULL)                                            \
     X(tx_latency_ps, TIME, 200000, 0, 1000000000, "unverified: 150-300 ns",                        \
       "TX pipeline and MAC: time a packet spends in it", NULL)                                     \
-    X(tx_fifo_frames, COUNT, 64, 1, 4096, "choice: covers 1 us of 100G at 256 B",                  \
+    X(tx_fifo_frames, COUNT, 64, 1, 1024, "choice: covers 1 us of 100G at 256 B",                  \
       "Frames the TX FIFO holds: how deep prefetch hides DMA latency", NULL)                       \
     /* DMA engine with PCIe */                                                                     \
     X(dma_read_latency_ps, TIME, 550000, 0, 1000000000, "PCIe18: 547 ns median, 64 B",             \
@@ -51,6 +51,8 @@
     X(pcie_bps, RATE, 252000000000, 0, 100000000000000, "Gen4 x16: 15.75 Gb/s a lane",             \
       "PCIe rate in each direction; 0 is unlimited", NULL)                                         \
     X(pcie_max_payload_bytes, BYTES, 256, 64, 4096, "PCIe18: MPS 256", "TLP payload limit", NULL)  \
+    X(pcie_max_read_bytes, BYTES, 512, 64, 4096, "PCIe18: MRRS 512", "PCIe read request limit",    \
+      NULL)                                                                                        \
     X(pcie_tlp_bytes, BYTES, 24, 0, 64, "PCIe18: 24 B a TLP", "TLP header and framing", NULL)      \
     /* tables and their caches */                                                                  \
     X(qp_cache_entries, COUNT, 2048, 0, 1048576, "range 1024-4096 of Kalia16/eRPC",                \

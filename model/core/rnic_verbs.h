@@ -156,6 +156,7 @@ struct rnic_av { /* address vector: where the peer is and how packets to it look
     uint32_t next_hop;  /* station whose MAC the frame carries; the router's, or dest_station */
     uint8_t traffic_class; /* DSCP << 2; the ECN bits are the card's */
     uint8_t hop_limit;
+    bool ipv6;             /* the stations' GIDs are IPv6 addresses */
     uint16_t udp_sport;    /* 0: the card computes 0xC000 | fold(lqpn x rqpn) as Linux does */
 };
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * One access to registered memory: key check, translation, DMA, in this order, for TX and RX alike.
+ *
+ * Every byte that moves between a frame and host memory passes here. A refused access has moved
+ * none. Bytes are copied when both sides have them; phantom memory is checked all the same.
+ *
+ * In     a scatter/gather list or a remote address, and the time the access starts
+ * Out    when the data is on the card (gather) or visible in host memory (scatter, write)
+ * Spec   IBTA Vol 1 10.6.3.1 (local access), 10.6.3.2 (remote access)
+ * Cost   O(pieces); one piece for one entry
+ */
+#ifndef RNIC_ACCESS_H
+#define RNIC_ACCESS_H
+
+#include "rnic_dma.h"
+#include "rnic_table_mr.h"
+#include "rnic_table_page.h"
+
+struct rnic_access_path {
+    struct rnic_table_mr *mrs;
+    struct rnic_table_page *pages;
+    struct rnic_dma *dma;
+};
+
+/**
+ * Read bytes [offset, offset + bytes) of the list into @p to.
+ *
+ * @param to      room for @p bytes, or NULL: no bytes are wanted
+ * @param backed  out: all of it was copied
+ * @param done_ps in: start; out: when it is on the card
+ * @return false: an lkey, its domain or bounds are wrong; nothing was read
+ */
+bool rnic_access_gather(const struct rnic_access_path *path, uint32_t pd,
+                        const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,
+                        uint8_t *to, bool *backed, uint64_t *done_ps);
+
+/**
+ * Write @p bytes to [offset, ...) of the list; LOCAL_WRITE is needed.
+ * @param from  the bytes, or NULL: phantom data
+ * @return false: refused, nothing was written
+ */
+bool rnic_access_scatter(const struct rnic_access_path *path, uint32_t pd,
+                         const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,
+                         const uint8_t *from, uint64_t *done_ps);
+
+/** Write @p bytes to remote address @p va of @p rkey; REMOTE_WRITE is needed. As scatter. */
+bool rnic_access_write(const struct rnic_access_path *path, uint32_t pd, uint32_t rkey, uint64_t va,
+                       uint32_t bytes, const uint8_t *from, uint64_t *done_ps);
+
+#endif

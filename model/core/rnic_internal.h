@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * The card whole, for its own blocks only: who owns what.
+ *
+ * Blocks never call each other. They look up tables and return records; rnic_device.c walks them.
+ */
+#ifndef RNIC_INTERNAL_H
+#define RNIC_INTERNAL_H
+
+#include "rnic_cq_event.h"
+#include "rnic_device.h"
+#include "rnic_dma.h"
+#include "rnic_table_cq.h"
+#include "rnic_table_mr.h"
+#include "rnic_table_page.h"
+#include "rnic_table_qp.h"
+#include "rnic_tx_control.h"
+#include "rnic_tx_sched.h"
+
+struct rnic_device {
+    struct rnic_params params;
+    const struct rnic_cc_ops *cc;
+    struct rnic_cc_config cc_config;
+    uint32_t station;
+    uint16_t ip_id; /* of the next packet */
+    uint64_t retry_wake_ps; /* not later than the earliest deadline of any queue pair */
+
+    struct rnic_tx_sched sched;     /* tx_sched */
+    struct rnic_tx_control control; /* tx_control */
+    struct rnic_stage tx_stage, rx_stage;
+    struct rnic_dma dma;            /* dma */
+    struct rnic_server fetcher;     /* table fetches of all caches */
+    struct rnic_table_qp qps;
+    struct rnic_table_mr mrs;
+    struct rnic_table_page pages;
+    struct rnic_table_cq cqs;
+    struct rnic_cq_event events;    /* cq_event */
+    struct rnic_qp *cnp_first, *cnp_last; /* open CNP windows by their end */
+    struct rnic_mem mem;
+    struct rnic_counters counters;
+};
+
+/** A queue pair has, or may have, something to send, known to the card at @p known_ps. */
+void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
+                       uint64_t now_ps);
+
+/** Take the queue pair out of the list of open CNP windows. */
+void rnic_device_forget_window(struct rnic_device *dev, struct rnic_qp *qp);
+
+#endif

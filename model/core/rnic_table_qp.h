@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * QP table and QP cache: the state of every queue pair, split by the block that owns it, and the
+ * state machine as data.
+ *
+ * Owns   queue pairs, their cache, the table of transitions
+ * Spec   IBTA Vol 1 10.3 (QP states), 11.2.5 (modify QP); ibv_modify_qp(3)
+ * Cost   find O(1): the QPN is the index
+ */
+#ifndef RNIC_TABLE_QP_H
+#define RNIC_TABLE_QP_H
+
+#include "rnic_cache.h"
+#include "rnic_cc.h"
+#include "rnic_ring.h"
+#include "rnic_rx_cnp.h"
+#include "rnic_table_cq.h"
+#include "rnic_tx_replay.h"
+#include "rnic_verbs.h"
+#include "wire_frame.h"
+
+#define RNIC_QPN_FIRST 2u /* 0 and 1 are the management queue pairs */
+
+enum rnic_qp_place { /* where the TX scheduler has it */
+    RNIC_QP_NOWHERE,
+    RNIC_QP_IN_FIFO, /* eligible */
+    RNIC_QP_IN_HEAP, /* will be eligible at pull_ps */
+};
+
+enum rnic_resp_nak { RNIC_RESP_OPEN, RNIC_RESP_SEQ_NAK, RNIC_RESP_RNR_NAK };
+
+/* Responder: what RX PSN check and placement know of the peer's requests. */
+struct rnic_resp {
+    wire_psn psn;        /* expected */
+    uint32_t msn;        /* messages completed, 24 bits */
+    uint32_t message_is; /* WIRE_IS_SEND or WIRE_IS_WRITE while a message is open; else 0 */
+    uint32_t rkey;       /* of the open WRITE */
+    uint64_t va;         /* next byte of the open WRITE */
+    uint32_t remaining;  /* bytes of the open WRITE to come */
+    uint32_t received;   /* bytes of the open message so far */
+    uint64_t placed_ps;  /* when all data of the open message is visible */
+    uint8_t nak;         /* enum rnic_resp_nak: refused, and not yet sent again */
+    bool established;    /* COMM_EST given */
+};
+
+struct rnic_qp {
+    /* TX scheduler and packet build */
+    struct rnic_qp *next; /* FIFO link */
+    uint64_t pull_ps;     /* earliest time the MAC may pull its next packet */
+    uint32_t heap_at;     /* index in the heap */
+    uint32_t sq_cur;      /* work request being sent */
+    uint32_t cur_packet;  /* and its next packet */
+    uint32_t sq_una;      /* oldest work request not completed */
+    uint32_t qpn, dest_qpn;
+    uint32_t dest_station, next_hop;
+    wire_psn psn_post;    /* of the next work request posted */
+    uint32_t mtu_bytes;
+    uint16_t udp_sport;
+    uint8_t tos, ttl, prio;
+    uint8_t state;        /* enum rnic_qp_state */
+    uint8_t place;        /* enum rnic_qp_place */
+    uint8_t mtu_shift;
+    uint8_t frame_flags;  /* WIRE_FRAME_IPV6 or 0 */
+    bool sq_failed;       /* a work request can not be sent: stop there */
+    bool sig_all;
+    uint32_t pd;
+    struct rnic_ring sq;
+
+    struct rnic_tx_replay replay;
+    struct rnic_cc_state cc;
+    struct rnic_resp resp;
+    struct rnic_rx_cnp_state cnp;
+    struct rnic_qp *cnp_next; /* FIFO of open CNP windows */
+    bool cnp_queued;
+
+    struct rnic_ring rq;
+    struct rnic_cq *send_cq, *recv_cq;
+    struct rnic_cache_entry cache;
+    uint32_t access;      /* enum rnic_access */
+    uint8_t min_rnr_timer;
+    struct rnic_qp_attr attr;
+    struct rnic_qp_init_attr init;
+    struct rnic_qp_counters counters;
+    size_t block_bytes;   /* of the arena block with the rings */
+};
+
+struct rnic_table_qp {
+    struct rnic_qp **qp; /* by QPN; NULL: none */
+    uint32_t n, cap, live, next;
+    struct rnic_cache cache;
+};
+
+static inline struct rnic_qp *rnic_table_qp_find(const struct rnic_table_qp *table, uint32_t qpn)
+{
+    return WIRE_LIKELY(qpn < table->n) ? table->qp[qpn] : NULL;
+}
+
+/**
+ * New queue pair in RESET, with rings as @p init asks (already checked).
+ * @return 0, RNIC_ERR_LIMIT or RNIC_ERR_NOMEM
+ */
+int rnic_table_qp_add(struct rnic_table_qp *table, struct rnic_mem *mem, uint32_t max_qp,
+                      const struct rnic_qp_init_attr *init, struct rnic_qp **qp);
+void rnic_table_qp_remove(struct rnic_table_qp *table, struct rnic_mem *mem, struct rnic_qp *qp);
+
+/**
+ * Is the transition from @p from with @p mask (which has RNIC_QP_STATE when the state changes)
+ * legal: allowed, every required attribute there, none that is not allowed?
+ */
+bool rnic_table_qp_transition(enum rnic_qp_state from, enum rnic_qp_state to, unsigned mask);
+
+/** Are the values of the attributes named by @p mask in range? */
+bool rnic_table_qp_attr_valid(const struct rnic_qp_attr *attr, unsigned mask);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * Control queue: acknowledges, NAKs and CNPs that wait for the MAC, before any data.
+ *
+ * A record holds all that the frame needs, so that it outlives its queue pair. Records of one
+ * class leave in order; a class that is paused holds up no other. When all records are in use, a
+ * plain acknowledge of the same queue pair takes the newer one's place (it says the same and more);
+ * if there is none, the new record is lost and counted, as on a full card: the peer's timer or the
+ * next marked packet makes up for it.
+ *
+ * Place  between RX (PSN check, placement, CNP generation) and the MAC
+ * Owns   the records (one block of the arena)
+ * Cost   O(1); a search only when full
+ */
+#ifndef RNIC_TX_CONTROL_H
+#define RNIC_TX_CONTROL_H
+
+#include "rnic_mem.h"
+#include "wire_frame.h"
+
+#define RNIC_TX_CONTROL_NONE 0xFFFFFFFFu
+#define RNIC_TX_CONTROL_RECORDS 128u /* the RX pipeline holds fewer packets than that */
+
+struct rnic_tx_control_record {
+    uint64_t ready_ps; /* may leave from then on */
+    uint32_t next;
+    uint32_t dest_station, next_hop;
+    uint32_t qpn; /* ours */
+    uint32_t dest_qpn;
+    uint32_t msn;
+    wire_psn psn;
+    uint16_t udp_sport;
+    uint8_t opcode, syndrome, tos, ttl, frame_flags;
+};
+
+struct rnic_tx_control {
+    struct rnic_tx_control_record *records;
+    uint32_t free;                 /* list of free records */
+    uint32_t classes;              /* bit c: class c has records */
+    uint32_t first[WIRE_CLASSES], last[WIRE_CLASSES];
+    uint64_t merged, lost;
+};
+
+/** @return false: out of memory. */
+bool rnic_tx_control_init(struct rnic_tx_control *control, struct rnic_mem *mem);
+
+/** Queue a record in the class of its ToS; `next` is ours. */
+void rnic_tx_control_push(struct rnic_tx_control *control,
+                          const struct rnic_tx_control_record *record);
+
+/** Earliest time a record of @p ready_classes may leave, WIRE_NEVER: none waits. */
+uint64_t rnic_tx_control_next_ps(const struct rnic_tx_control *control, uint32_t ready_classes);
+
+/** Take the first record that may leave at @p now_ps, highest class first. @return false: none. */
+bool rnic_tx_control_pop(struct rnic_tx_control *control, uint32_t ready_classes, uint64_t now_ps,
+                         struct rnic_tx_control_record *record);
+
+#endif
