@@ -94,6 +94,16 @@ void RouteTo(RnicNetDevice *nic, RnicSwitchDevice *root, const Hops &hops)
     }
 }
 
+/** @returns @p object itself when it is a port, or the first free port of a switch. */
+Ptr<RnicPortDevice> PortOf(Ptr<Object> object)
+{
+    Ptr<RnicPortDevice> port = DynamicCast<RnicPortDevice>(object);
+    Ptr<RnicSwitchDevice> device = DynamicCast<RnicSwitchDevice>(object);
+
+    NS_ABORT_MSG_UNLESS(port || device, "RnicHelper::Connect: neither a port nor a switch");
+    return port ? port : Ptr<RnicPortDevice>(device->GetFreePort());
+}
+
 /** Trace sink of a pcap file. */
 void WritePcap(Ptr<PcapFileWrapper> file, Ptr<const Packet> packet)
 {
@@ -219,7 +229,7 @@ Ptr<RnicSwitchDevice> RnicHelper::InstallSwitch(Ptr<Node> node, uint32_t ports) 
     return device;
 }
 
-Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicPortDevice> a, Ptr<RnicPortDevice> b) const
+Ptr<RnicLink> RnicHelper::Connect(Ptr<Object> a, Ptr<Object> b) const
 {
     Ptr<RnicLink> link = CreateObject<RnicLink>();
 
@@ -228,18 +238,8 @@ Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicPortDevice> a, Ptr<RnicPortDevice> b) 
         link->SetLinkParams(m_linkParams->first, m_linkParams->second);
     }
     SetAll(link, m_linkAttributes);
-    link->Connect(a, b);
+    link->Connect(PortOf(a), PortOf(b));
     return link;
-}
-
-Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicPortDevice> a, Ptr<RnicSwitchDevice> b) const
-{
-    return Connect(a, Ptr<RnicPortDevice>(b->GetFreePort()));
-}
-
-Ptr<RnicLink> RnicHelper::Connect(Ptr<RnicSwitchDevice> a, Ptr<RnicSwitchDevice> b) const
-{
-    return Connect(Ptr<RnicPortDevice>(a->GetFreePort()), Ptr<RnicPortDevice>(b->GetFreePort()));
 }
 
 bool RnicHelper::TryPopulateRoutes(std::string *why)

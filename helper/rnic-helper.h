@@ -49,10 +49,11 @@ public:
     NetDeviceContainer InstallNic(const NodeContainer &nodes) const;
     Ptr<RnicSwitchDevice> InstallSwitch(Ptr<Node> node, uint32_t ports) const;
 
-    Ptr<RnicLink> Connect(Ptr<RnicPortDevice> a, Ptr<RnicPortDevice> b) const;
-    /** To the first free port of the switch. */
-    Ptr<RnicLink> Connect(Ptr<RnicPortDevice> a, Ptr<RnicSwitchDevice> b) const;
-    Ptr<RnicLink> Connect(Ptr<RnicSwitchDevice> a, Ptr<RnicSwitchDevice> b) const;
+    /**
+     * Link @p a and @p b with the link parameters and attributes set so far. Each is a port
+     * (RnicNetDevice, RnicSwitchPort), or an RnicSwitchDevice: its first free port.
+     */
+    Ptr<RnicLink> Connect(Ptr<Object> a, Ptr<Object> b) const;
 
     /**
      * Set all shortest paths between cards (equal ones together, ECMP) and start the switches.

@@ -169,11 +169,15 @@ uint64_t RnicEngine::NextPs() const
 
 void RnicEngine::Touch(uint32_t port)
 {
-    engine_touch(m_engine, port);
-    if (!m_running)
+    if (m_running)
     {
-        m_drive->NextChanged(engine_next_ps(m_engine));
+        engine_touch(m_engine, port);
+        return;
     }
+    m_running = true; // what can be done at once is done here, hooks included
+    engine_touch(m_engine, port);
+    m_running = false;
+    m_drive->NextChanged(engine_next_ps(m_engine));
 }
 
 bool RnicEngine::IsRunning() const
@@ -253,18 +257,19 @@ void RnicEngine::SetStationMac(uint32_t port, const uint8_t mac[6])
 
 void RnicEngine::Build()
 {
-    if (!m_dirty || m_building)
+    if (!m_dirty || m_building || m_running)
     {
         return;
     }
     m_building = true;
     m_dirty = false;
-    GetEngine();
+    RunUntil(static_cast<uint64_t>(Simulator::Now().GetPicoSeconds()));
     BuildNics();
     BuildSwitches();
     BuildLinks();
     m_building = false;
     UpdateTraces();
+    m_drive->NextChanged(engine_next_ps(m_engine));
 }
 
 void RnicEngine::BuildNics()

@@ -190,7 +190,6 @@ void RnicSwitchDevice::Build(uint32_t number)
     m_switch = fabric_create(&m_params, GetNPorts(), m_engine->GetSeed(), number);
     NS_ABORT_MSG_UNLESS(m_switch, "RnicSwitchDevice: out of memory");
     m_queueBytes.assign(size_t(GetNPorts()) * WIRE_CLASSES, 0);
-    UpdateFabricTraces();
 }
 
 void RnicSwitchDevice::SetRoute(uint32_t station, const std::vector<uint16_t> &ports)
@@ -221,22 +220,9 @@ void RnicSwitchDevice::SourceChanged(void *owner)
 {
     auto self = static_cast<RnicSwitchDevice *>(owner);
 
-    self->UpdateFabricTraces();
     if (self->m_engine)
     {
         self->m_engine->UpdateTraces();
-    }
-}
-
-void RnicSwitchDevice::UpdateFabricTraces()
-{
-    uint32_t mask = 0;
-
-    mask |= m_ecnMark.IsEmpty() ? 0 : 1u << FABRIC_EVENT_ECN;
-    mask |= m_pause.IsEmpty() ? 0 : 1u << FABRIC_EVENT_PAUSE | 1u << FABRIC_EVENT_RESUME;
-    if (m_switch)
-    {
-        fabric_trace_enable(m_switch, mask);
     }
 }
 
@@ -281,11 +267,15 @@ void RnicSwitchDevice::HandleTrace(const struct engine_trace &record)
 
         if (event.type == FABRIC_EVENT_ECN)
         {
+            if (m_ecnMark.IsEmpty())
+            {
+                break;
+            }
             m_engine->Deliver(event.time_ps, m_context,
                               [self, port, event]()
                               { self->m_ecnMark(port, event.prio, event.queue_bytes); });
         }
-        else
+        else if (!m_pause.IsEmpty())
         {
             const bool paused = event.type == FABRIC_EVENT_PAUSE;
 

@@ -78,7 +78,6 @@ private:
     static void *ParamBlock(ObjectBase *object, bool writable);
     static void SourceChanged(void *owner);
     void CompareQueues();
-    void UpdateFabricTraces();
 
     Ptr<RnicEngine> m_engine;
     struct fabric_params m_params;
