@@ -19,23 +19,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct check_case {
+struct check_case
+{
     const char *name;
     void (*run)(void);
 };
 
 /* @p x holds. */
 #define CHECK(x)                                                                                   \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
+    do                                                                                             \
+    {                                                                                              \
+        if (!(x))                                                                                  \
+        {                                                                                          \
             fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                                \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)
 
 /* Two whole numbers are equal (compared as 64 bits: -1 equals UINT64_MAX). */
-#define CHECK_EQ(a, b)                                                                             \
-    check_eq((int64_t)(a), (int64_t)(b), #a " == " #b, __FILE__, __LINE__)
+#define CHECK_EQ(a, b) check_eq((int64_t)(a), (int64_t)(b), #a " == " #b, __FILE__, __LINE__)
 
 /* |a - b| <= tolerance, for real numbers. */
 #define CHECK_NEAR(a, b, tolerance)                                                                \
@@ -79,10 +81,12 @@ static inline void check_str(const char *a, const char *b, const char *what, con
 static inline void check_bytes(const void *a, const void *b, size_t n, const char *what,
                                const char *file, int line)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+    {
         unsigned x = ((const unsigned char *)a)[i], y = ((const unsigned char *)b)[i];
 
-        if (x != y) {
+        if (x != y)
+        {
             fprintf(stderr, "%s:%d: %s (byte %zu: 0x%02x vs 0x%02x)\n", file, line, what, i, x, y);
             exit(1);
         }
@@ -94,7 +98,8 @@ static inline int check_run(const char *suite, const struct check_case *cases, s
 {
     size_t ran = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+    {
         if (only != NULL && strstr(cases[i].name, only) == NULL)
             continue;
         cases[i].run();
@@ -107,7 +112,9 @@ static inline int check_run(const char *suite, const struct check_case *cases, s
     return ran > 0 ? 0 : 1;
 }
 
+/* clang-format off */
 #define CHECK_CASE(f) {#f, f}
+/* clang-format on */
 #define CHECK_SUITE(suite, ...)                                                                    \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \

@@ -10,6 +10,7 @@
 
 #include "wire_frame.h"
 
+/* clang-format off */
 enum wire_vector_layer { WIRE_VECTOR_ETHERNET, WIRE_VECTOR_IP };
 
 struct wire_vector {
@@ -118,7 +119,7 @@ static const struct wire_vector wire_vectors[] = {
 };
 #define WIRE_VECTORS (sizeof(wire_vectors) / sizeof(wire_vectors[0]))
 
-/* KAV3: InfiniBand, not Ethernet: link header, BTH, RETH (length 14), 14 bytes, pad 2. ICRC last. */
+/* KAV3: InfiniBand, not Ethernet: link header, BTH, RETH (length 14), 14 bytes, pad 2, ICRC. */
 static const char wire_kav3_infiniband[] =
     "7012375c000e17d2"
     "0a2024870087b1b3000dec2a"
@@ -167,5 +168,6 @@ static const char wire_pfc_pause_3[] =
     "0180c20000010200000000018808"
     "010100080000000000" "00ffff0000000000000000"
     "0000000000000000000000000000000000000000000000000000";
+/* clang-format on */
 
 #endif
