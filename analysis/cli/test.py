@@ -166,7 +166,7 @@ class Fuzz(Group):
         os.makedirs(grown, exist_ok=True)
         call = [os.path.join(self.folder, "test", "fuzz", name), f"-max_total_time={share}",
                 "-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={grown}-", grown]
-        kept = os.path.join("test", "fuzz", "corpus", name)
+        kept = os.path.join("test", "fuzz", "corpus", name.removesuffix("_fuzz"))
         if os.path.isdir(os.path.join(ROOT, kept)):
             call.append(kept)
         return execute(call, share + 120, SANITIZER_ENV)
