@@ -548,39 +548,9 @@ void Reader::CheckBuffer()
 
 } // namespace
 
-std::string RnicScenario::Place(const std::string &key) const
-{
-    for (std::string path = key;;)
-    {
-        auto place = places.find(path);
-        if (place != places.end())
-        {
-            return place->second;
-        }
-        size_t dot = path.find_last_of('.');
-        if (dot == std::string::npos)
-        {
-            return file + ":1:1";
-        }
-        path.resize(dot);
-    }
-}
-
-RnicScenarioError RnicScenario::Error(const std::string &key, const std::string &text) const
-{
-    const std::string place = Place(key);
-    return RnicScenarioError(place + (place == "--set " + key ? ": " : ": " + key + ": ") + text);
-}
-
 RnicScenario RnicReadScenario(const std::string &file, const std::vector<std::string> &sets)
 {
     return Reader(file, sets).Read();
-}
-
-uint32_t RnicScenarioMaxFrameBytes(const RnicScenario &scenario)
-{
-    return wire_frame_length(WIRE_TRANSPORT_RC | WIRE_OP_WRITE_ONLY_IMM, 0,
-                             static_cast<uint32_t>(scenario.nic.mtu_bytes));
 }
 
 } // namespace ns3

@@ -131,7 +131,7 @@ struct RnicScenario
  */
 RnicScenario RnicReadScenario(const std::string &file, const std::vector<std::string> &sets);
 
-/** Largest frame with FCS this scenario's cards send, for headroom and buffers. */
+/** Largest frame with FCS on this scenario's links, as RnicEngine tells the switches. */
 uint32_t RnicScenarioMaxFrameBytes(const RnicScenario &scenario);
 
 } // namespace ns3

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-runner.h"
+
+#include "rnic-ideal.h"
+#include "rnic-param-attribute.h"
+#include "rnic-progress.h"
+#include "rnic-results.h"
+#include "rnic-scenario-units.h"
+#include "rnic-series.h"
+#include "rnic-workload.h"
+
+#include "ns3/boolean.h"
+#include "ns3/config.h"
+#include "ns3/global-value.h"
+#include "ns3/node.h"
+#include "ns3/simulator.h"
+#include "ns3/string.h"
+#include "ns3/uinteger.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace ns3
+{
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+double CpuSeconds()
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+void StopRun()
+{
+    Simulator::Stop();
+}
+
+[[noreturn]] void RefusePath(const std::string &path, const std::string &why)
+{
+    throw RnicScenarioError(path + ": cannot be written: " + why +
+                            "; give another place with --out");
+}
+
+} // namespace
+
+// ---- the folder ----
+
+RnicResultsFolder::RnicResultsFolder(const std::string &folder)
+    : m_folder(folder), m_committed(false)
+{
+    while (m_folder.size() > 1 && m_folder.back() == '/')
+    {
+        m_folder.pop_back();
+    }
+    std::error_code error;
+    if (fs::exists(m_folder, error) && !fs::is_directory(m_folder, error))
+    {
+        RefusePath(m_folder, "it is a file");
+    }
+    if (fs::is_directory(m_folder, error) && !fs::is_empty(m_folder, error) &&
+        !fs::exists(m_folder + "/summary.json", error))
+    {
+        RefusePath(m_folder, "it holds something else than results");
+    }
+    const fs::path parent = fs::path(m_folder).parent_path();
+    if (!parent.empty())
+    {
+        fs::create_directories(parent, error);
+        if (error)
+        {
+            RefusePath(parent.string(), error.message());
+        }
+    }
+    m_building = m_folder + ".partial-" + std::to_string(getpid());
+    fs::create_directory(m_building, error);
+    if (error)
+    {
+        RefusePath(m_folder, error.message());
+    }
+}
+
+RnicResultsFolder::~RnicResultsFolder()
+{
+    if (!m_committed)
+    {
+        std::error_code error;
+        fs::remove_all(m_building, error);
+    }
+}
+
+const std::string &RnicResultsFolder::Path() const
+{
+    return m_building;
+}
+
+void RnicResultsFolder::Commit()
+{
+    std::error_code error;
+    fs::remove_all(m_folder, error);
+    fs::rename(m_building, m_folder, error);
+    if (error)
+    {
+        throw RnicScenarioError(m_folder + ": cannot be written: " + error.message() +
+                                "; the results are in " + m_building);
+    }
+    m_committed = true;
+}
+
+// ---- the network ----
+
+RnicRunner::RnicRunner(RnicScenario scenario) : m_scenario(std::move(scenario))
+{
+}
+
+RnicRunner::~RnicRunner()
+{
+    m_nics.clear();
+    Simulator::Destroy();
+}
+
+/* What has a scenario key of its own is set there and nowhere else. */
+void RnicRunner::RefuseOwnAttribute(const std::string &name) const
+{
+    struct
+    {
+        const char *type, *section, *prefix;
+        const struct wire_param *table;
+        size_t n;
+    } const blocks[] = {
+        {"ns3::RnicNetDevice::", "nic", "", rnic_param_table, rnic_param_count},
+        {"ns3::RnicNetDevice::", "cc", "Dcqcn", rnic_dcqcn_param_table, rnic_dcqcn_param_count},
+        {"ns3::RnicSwitchDevice::", "switch", "", fabric_param_table, fabric_param_count},
+        {"ns3::RnicLink::", "topology", "", engine_link_param_table, engine_link_param_count}};
+    std::string own = name == "ns3::RnicEngine::Seed"           ? "run.seed"
+                      : name == "ns3::RnicEngine::Wire"         ? "nic.wire"
+                      : name == "ns3::RnicEngine::PayloadBytes" ? "workload.memory"
+                      : name == "ns3::RnicNetDevice::Cc"        ? "cc.kind"
+                      : name == "ns3::RnicLink::DataRate"       ? "topology.rate"
+                                                                : "";
+    for (const auto &block : blocks)
+    {
+        for (size_t i = 0; i < block.n; i++)
+        {
+            char key[64];
+            wire_param_key(&block.table[i], key, sizeof key);
+            if (name == std::string(block.type) + block.prefix + RnicAttributeName(&block.table[i]))
+            {
+                own = std::string(block.section) + "." + key;
+            }
+        }
+    }
+    if (!own.empty())
+    {
+        throw m_scenario.Error("ns3." + name, "has a key of its own; write it as " + own);
+    }
+}
+
+void RnicRunner::SetOneNs3(const std::string &name, const std::string &value)
+{
+    const std::string key = "ns3." + name;
+    const size_t colons = name.rfind("::");
+    if (colons == std::string::npos)
+    {
+        if (!GlobalValue::BindFailSafe(name, StringValue(value)))
+        {
+            throw m_scenario.Error(key, "is no global value of ns-3, or \"" + value +
+                                            "\" is no value of it; write an attribute as "
+                                            "\"ns3::Class::Attribute\"");
+        }
+        return;
+    }
+    RefuseOwnAttribute(name);
+    TypeId type;
+    struct TypeId::AttributeInformation info;
+    if (!TypeId::LookupByNameFailSafe(name.substr(0, colons), &type) ||
+        !type.LookupAttributeByName(name.substr(colons + 2), &info))
+    {
+        throw m_scenario.Error(key, "is no attribute of ns-3; write it as "
+                                    "\"ns3::Class::Attribute\"");
+    }
+    if (!Config::SetDefaultFailSafe(name, StringValue(value)))
+    {
+        throw m_scenario.Error(key, "\"" + value + "\" is no value of it; write a " +
+                                        info.checker->GetValueTypeName() + ": " +
+                                        info.checker->GetUnderlyingTypeInformation());
+    }
+}
+
+/* Defaults are set before anything is built, paths of objects ("/NodeList/...") after it. */
+void RnicRunner::SetNs3(bool built)
+{
+    for (const auto &[name, value] : m_scenario.ns3)
+    {
+        const bool path = !name.empty() && name[0] == '/';
+        if (path && built && !Config::SetFailSafe(name, StringValue(value)))
+        {
+            throw m_scenario.Error("ns3." + name, "matches no attribute, or \"" + value +
+                                                      "\" is no value of it; write the path of "
+                                                      "an object that exists");
+        }
+        if (!path && !built)
+        {
+            SetOneNs3(name, value);
+        }
+    }
+}
+
+void RnicRunner::CheckMemory(const RnicJobGraph &graph) const
+{
+    const uint64_t want = RnicJobData::TotalBytes(graph);
+    const uint64_t have = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    if (graph.backed && want > have / 10 * 8)
+    {
+        const std::string key =
+            m_scenario.places.count("workload.memory") ? "workload.memory" : "workload.bytes";
+        throw m_scenario.Error(key, "backed memory of all hosts takes " +
+                                        std::to_string(want >> 20) +
+                                        " MiB, more than this machine has; write memory = "
+                                        "\"phantom\", or fewer bytes");
+    }
+}
+
+void RnicRunner::Build()
+{
+    const RnicScenario &s = m_scenario;
+    Config::SetDefault("ns3::RnicEngine::Seed", UintegerValue(s.run.seed));
+    Config::SetDefault("ns3::RnicEngine::Wire", BooleanValue(s.wire));
+    Config::SetDefault("ns3::RnicEngine::PayloadBytes",
+                       UintegerValue(s.workload.backed ? s.nic.mtu_bytes : 0));
+    m_helper.SetNicParams(s.nic);
+    m_helper.SetSwitchParams(s.fabric);
+    m_helper.SetCc(s.cc->name, s.dcqcn);
+    m_helper.SetLinkParams(s.link);
+    for (uint32_t host = 0; host < s.hosts; host++)
+    {
+        m_nics.push_back(m_helper.InstallNic(CreateObject<Node>()));
+    }
+    if (s.star)
+    {
+        Ptr<RnicSwitchDevice> device = m_helper.InstallSwitch(CreateObject<Node>(), s.hosts);
+        for (const Ptr<RnicNetDevice> &nic : m_nics)
+        {
+            m_helper.Connect(nic, device);
+        }
+    }
+    else
+    {
+        m_helper.Connect(m_nics[0], m_nics[1]);
+    }
+    std::string why;
+    if (!RnicHelper::TryPopulateRoutes(&why))
+    {
+        throw s.Error("switch.buffer", why + "; write a larger buffer, or fewer hosts");
+    }
+}
+
+uint64_t RnicRunner::ExpectedHops(const RnicJobGraph &graph) const
+{
+    const uint64_t mtu = m_scenario.nic.mtu_bytes;
+    uint64_t frames = 0;
+    for (const RnicJobTransfer &t : graph.transfers)
+    {
+        const uint64_t packets = RnicIdealPackets(t.bytes, static_cast<uint32_t>(mtu));
+        frames += packets + (packets + m_scenario.nic.ack_every - 1) / m_scenario.nic.ack_every;
+    }
+    return frames * (m_scenario.star ? 2 : 1);
+}
+
+// ---- the run ----
+
+RnicExit RnicRunner::Run(const std::string &folder)
+{
+    const RnicScenario &s = m_scenario;
+    const RnicJobGraph graph = RnicMakeWorkload(s);
+    if (s.run.suppressPlacement >= static_cast<int64_t>(graph.transfers.size()))
+    {
+        throw s.Error("run.suppress_placement", "there are " +
+                                                    std::to_string(graph.transfers.size()) +
+                                                    " transfers; write a number below that");
+    }
+    CheckMemory(graph);
+    SetNs3(false);
+    Build();
+    SetNs3(true);
+    RnicResultsFolder out(folder);
+
+    if (s.run.pcap)
+    {
+        for (uint32_t port = 0; port < RnicEngine::Get()->GetNPorts(); port++)
+        {
+            m_helper.EnablePcap(out.Path() + "/" + s.name,
+                                Ptr<NetDevice>(RnicEngine::Get()->GetPortDevice(port)), true);
+        }
+    }
+    std::unique_ptr<RnicBlockTrace> blocks;
+    RnicJob job(graph, m_nics);
+    if (s.run.trace)
+    {
+        blocks = std::make_unique<RnicBlockTrace>(out.Path() + "/blocks.csv");
+        job.SetObserver([&](uint32_t port, const struct rnic_event &event)
+                        { blocks->Record(port, event); },
+                        1u << RNIC_EVENT_PASSAGE);
+    }
+    if (s.run.suppressPlacement >= 0)
+    {
+        job.SuppressPlacement(static_cast<uint32_t>(s.run.suppressPlacement));
+    }
+    job.Setup();
+    RnicSeries series(job, s.run.samplePs);
+    RnicProgress progress(s.name, ExpectedHops(graph));
+    RnicRunEnd end;
+    const EventId stop =
+        Simulator::Schedule(PicoSeconds(static_cast<int64_t>(s.run.stopPs)), &StopRun);
+    // All is over: what is still under way (acknowledges, CNPs, pauses) drains, then Run() returns.
+    job.SetDone(
+        [&](uint64_t nowPs)
+        {
+            end.simEndPs = nowPs;
+            progress.Stop();
+            Simulator::Cancel(stop);
+        });
+
+    const auto wallBegin = std::chrono::steady_clock::now();
+    const double cpuBegin = CpuSeconds();
+    series.Start();
+    job.Start();
+    progress.Start();
+    if (!job.IsDone())
+    {
+        Simulator::Run();
+    }
+    end.cpuS = CpuSeconds() - cpuBegin;
+    end.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - wallBegin).count();
+    progress.Clear();
+
+    const auto nowPs = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+    if (!job.IsDone())
+    {
+        end.status = RnicProgress::IsInterrupted() ? RnicRunEnd::PARTIAL
+                     : nowPs >= s.run.stopPs       ? RnicRunEnd::STOPPED
+                                                   : RnicRunEnd::STALLED;
+        end.simEndPs = end.status == RnicRunEnd::STOPPED
+                           ? s.run.stopPs
+                           : engine_now_ps(RnicEngine::Get()->GetEngine());
+    }
+    end.samplePs = series.GetPeriodPs();
+    end.notes = series.GetNotes();
+    return Finish(out, job, series, end, blocks.get());
+}
+
+RnicExit RnicRunner::Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
+                            const RnicRunEnd &end, RnicBlockTrace *blocks) const
+{
+    const RnicIdeal ideal(m_scenario);
+    const RnicResults results(m_scenario, job, ideal, end);
+    std::string failed;
+    bool written =
+        results.Write(out.Path(), &failed) && series.Write(out.Path(), end.simEndPs, &failed);
+    if (written && blocks != nullptr)
+    {
+        failed = out.Path() + "/blocks.csv";
+        written = blocks->Close();
+    }
+    out.Commit(); // also what a full disk left us
+    if (!written)
+    {
+        RefusePath(failed, std::strerror(errno));
+    }
+    results.Print(std::cout);
+    std::cout.flush();
+    if (end.status == RnicRunEnd::PARTIAL)
+    {
+        return RNIC_EXIT_INTERRUPTED;
+    }
+    for (const std::string &error : results.GetErrors())
+    {
+        std::cerr << "rnic-run: " << error << '\n';
+    }
+    return results.IsGood() ? RNIC_EXIT_GOOD : RNIC_EXIT_FAILED;
+}
+
+} // namespace ns3

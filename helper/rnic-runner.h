@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * One scenario from data to results: builds the network, runs the job, writes the folder.
+ */
+#ifndef RNIC_RUNNER_H
+#define RNIC_RUNNER_H
+
+#include "rnic-helper.h"
+#include "rnic-job.h"
+#include "rnic-scenario.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+struct RnicRunEnd;
+class RnicBlockTrace;
+class RnicSeries;
+
+/** @ingroup rnic
+ * Exit status of a run, as design.md lays it down. */
+enum RnicExit
+{
+    RNIC_EXIT_GOOD = 0,
+    RNIC_EXIT_FAILED = 1, //!< an expect or the run
+    RNIC_EXIT_INPUT = 2,  //!< bad input, or a path that cannot be read or written
+    RNIC_EXIT_INTERRUPTED = 130
+};
+
+/**
+ * @ingroup rnic
+ * The folder results go to: built beside its final place and renamed when it is whole.
+ */
+class RnicResultsFolder
+{
+public:
+    /** Check and make the place. @throw RnicScenarioError: "PATH: cannot be written: ...". */
+    explicit RnicResultsFolder(const std::string &folder);
+    ~RnicResultsFolder(); //!< removes what was not committed
+    RnicResultsFolder(const RnicResultsFolder &) = delete;
+    RnicResultsFolder &operator=(const RnicResultsFolder &) = delete;
+
+    /** @returns where to write now. */
+    const std::string &Path() const;
+    /** Put it in its final place, instead of what an earlier run left there. */
+    void Commit();
+
+private:
+    std::string m_folder;
+    std::string m_building;
+    bool m_committed;
+};
+
+/** @ingroup rnic
+ * Runs one scenario in this process. */
+class RnicRunner
+{
+public:
+    explicit RnicRunner(RnicScenario scenario);
+    ~RnicRunner();
+
+    /**
+     * Run and write the results into @p folder.
+     * @throw RnicScenarioError for what only building finds wrong.
+     */
+    RnicExit Run(const std::string &folder);
+
+private:
+    void SetNs3(bool built);
+    void SetOneNs3(const std::string &name, const std::string &value);
+    void RefuseOwnAttribute(const std::string &name) const;
+    void CheckMemory(const RnicJobGraph &graph) const;
+    void Build();
+    uint64_t ExpectedHops(const RnicJobGraph &graph) const;
+    RnicExit Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
+                    const RnicRunEnd &end, RnicBlockTrace *blocks) const;
+
+    RnicScenario m_scenario;
+    RnicHelper m_helper;
+    std::vector<Ptr<RnicNetDevice>> m_nics;
+};
+
+} // namespace ns3
+
+#endif /* RNIC_RUNNER_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a scenario knows of itself once it has been read; no TOML here.
+ */
+#include "rnic-scenario.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+
+constexpr uint64_t ETHERNET_MTU = 1500; // what ns-3's own traffic may send
+
+} // namespace
+
+std::string RnicScenario::Place(const std::string &key) const
+{
+    for (std::string path = key;;)
+    {
+        auto place = places.find(path);
+        if (place != places.end())
+        {
+            return place->second;
+        }
+        size_t dot = path.find_last_of('.');
+        if (dot == std::string::npos)
+        {
+            return file + ":1:1";
+        }
+        path.resize(dot);
+    }
+}
+
+RnicScenarioError RnicScenario::Error(const std::string &key, const std::string &text) const
+{
+    const std::string place = Place(key);
+    return RnicScenarioError(place + (place == "--set " + key ? ": " : ": " + key + ": ") + text);
+}
+
+uint32_t RnicScenarioMaxFrameBytes(const RnicScenario &scenario)
+{
+    const uint64_t payload = std::max<uint64_t>(scenario.nic.mtu_bytes, ETHERNET_MTU);
+    return static_cast<uint32_t>(payload) + WIRE_MAX_HEADER_BYTES + WIRE_FCS_BYTES;
+}
+
+} // namespace ns3

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "rnic-series.h"
+
+#include "rnic-switch-device.h"
+#include "rnic-switch-port.h"
+
+#include "ns3/callback.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+
+constexpr uint64_t FIRST_PERIOD_PS = 1000000;
+constexpr size_t MAX_SAMPLES = 2048;
+constexpr size_t MAX_QPS = 256;
+constexpr size_t MAX_PORTS = 256;
+
+std::string QpName(const RnicJob::Qp &qp)
+{
+    std::string name = std::to_string(qp.src) + "->" + std::to_string(qp.dst);
+    return qp.number == 0 ? name : name + "." + std::to_string(qp.number);
+}
+
+} // namespace
+
+std::string RnicSeries::PortName(uint32_t port)
+{
+    RnicPortDevice *device = RnicEngine::Get()->GetPortDevice(port);
+    if (auto *of = dynamic_cast<RnicSwitchPort *>(device))
+    {
+        const auto &switches = RnicEngine::Get()->GetSwitches();
+        const RnicSwitchDevice *self = PeekPointer(DynamicCast<RnicSwitchDevice>(of->GetSwitch()));
+        const auto at = std::find(switches.begin(), switches.end(), self);
+        return "switch" + std::to_string(at - switches.begin()) + " port " +
+               std::to_string(of->GetIndex());
+    }
+    const auto &nics = RnicEngine::Get()->GetNics();
+    const auto at = std::find(nics.begin(), nics.end(), device);
+    return "host" + std::to_string(at - nics.begin());
+}
+
+RnicSeries::RnicSeries(RnicJob &job, uint64_t periodPs)
+    : m_job(job), m_periodPs(periodPs > 0 ? periodPs : FIRST_PERIOD_PS), m_fixed(periodPs > 0)
+{
+    for (const auto &qp : job.GetQps())
+    {
+        if (m_qps.size() < MAX_QPS)
+        {
+            m_qps.push_back(qp.get());
+        }
+    }
+    if (job.GetQps().size() > MAX_QPS)
+    {
+        m_notes.push_back("rates.csv has the first " + std::to_string(MAX_QPS) + " of " +
+                          std::to_string(job.GetQps().size()) + " queue pairs");
+    }
+    size_t ports = 0;
+    for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
+    {
+        for (uint32_t port = 0; port < device->GetNPorts(); port++)
+        {
+            for (uint32_t prio = 0; ports < MAX_PORTS && prio < WIRE_CLASSES; prio++)
+            {
+                m_queues.push_back(
+                    {device->GetSwitch(), port, prio, PortName(device->GetPort(port)->GetPort())});
+            }
+            ports++;
+        }
+    }
+    if (ports > MAX_PORTS)
+    {
+        m_notes.push_back("queues.csv has the first " + std::to_string(MAX_PORTS) + " of " +
+                          std::to_string(ports) + " switch ports");
+    }
+    m_rates.resize(m_qps.size());
+    m_alphas.resize(m_qps.size());
+    m_bytes.resize(m_queues.size());
+}
+
+void RnicSeries::Start()
+{
+    Ptr<RnicEngine> engine = RnicEngine::Get();
+    for (uint32_t port = 0; port < engine->GetNPorts(); port++)
+    {
+        engine->GetPortDevice(port)->TraceConnectWithoutContext(
+            "MacPause", MakeBoundCallback(&RnicSeries::OnPause, this, port));
+    }
+    OnSample(this, engine->Enter());
+}
+
+void RnicSeries::OnSample(void *ctx, uint64_t nowPs)
+{
+    auto *self = static_cast<RnicSeries *>(ctx);
+    self->Sample(nowPs);
+    // Nothing else is to come: the job is over, or stands still for ever.
+    const bool idle = nowPs > 0 && RnicEngine::Get()->NextPs() == WIRE_NEVER;
+    if (!self->m_job.IsDone() && !idle)
+    {
+        self->Arm(nowPs);
+    }
+}
+
+void RnicSeries::Arm(uint64_t nowPs)
+{
+    const uint64_t atPs = nowPs - nowPs % m_periodPs + m_periodPs;
+    engine_at(RnicEngine::Get()->GetEngine(), 0, atPs, &RnicSeries::OnSample, this);
+}
+
+void RnicSeries::Sample(uint64_t nowPs)
+{
+    m_times.push_back(nowPs);
+    for (size_t i = 0; i < m_qps.size(); i++)
+    {
+        uint64_t rate = 0;
+        double alpha = 0;
+        struct rnic_device *device = m_job.GetVerbs(m_qps[i]->src)->GetDevice()->GetDevice();
+        if (rnic_query_rate(device, m_qps[i]->srcQpn, &rate, &alpha, nowPs) == 0)
+        {
+            m_rates[i].push_back(rate);
+            m_alphas[i].push_back(static_cast<float>(alpha));
+        }
+        else
+        {
+            m_rates[i].push_back(0);
+            m_alphas[i].push_back(0);
+        }
+    }
+    for (size_t i = 0; i < m_queues.size(); i++)
+    {
+        m_bytes[i].push_back(
+            fabric_queue_bytes(m_queues[i].device, m_queues[i].port, m_queues[i].prio));
+    }
+    if (!m_fixed && m_times.size() >= MAX_SAMPLES)
+    {
+        Thin();
+    }
+}
+
+/* Keep the samples at whole multiples of twice the period. */
+void RnicSeries::Thin()
+{
+    m_periodPs *= 2;
+    std::vector<size_t> keep;
+    for (size_t i = 0; i < m_times.size(); i++)
+    {
+        if (m_times[i] % m_periodPs == 0)
+        {
+            keep.push_back(i);
+        }
+    }
+    auto thin = [&keep](auto &values)
+    {
+        for (size_t i = 0; i < keep.size(); i++)
+        {
+            values[i] = values[keep[i]];
+        }
+        values.resize(keep.size());
+    };
+    thin(m_times);
+    for (auto *table : {&m_rates, &m_bytes})
+    {
+        for (auto &values : *table)
+        {
+            thin(values);
+        }
+    }
+    for (auto &values : m_alphas)
+    {
+        thin(values);
+    }
+}
+
+void RnicSeries::OnPause(RnicSeries *self, uint32_t port, uint8_t prio, bool paused)
+{
+    self->Paused(port, prio, paused);
+}
+
+void RnicSeries::Paused(uint32_t port, uint8_t prio, bool paused)
+{
+    const auto nowPs = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+    if (paused)
+    {
+        m_pauses.push_back({port, prio, nowPs, WIRE_NEVER});
+        return;
+    }
+    for (auto pause = m_pauses.rbegin(); pause != m_pauses.rend(); ++pause)
+    {
+        if (pause->port == port && pause->prio == prio && pause->endPs == WIRE_NEVER)
+        {
+            pause->endPs = nowPs;
+            return;
+        }
+    }
+}
+
+const std::vector<std::string> &RnicSeries::GetNotes() const
+{
+    return m_notes;
+}
+
+uint64_t RnicSeries::GetPeriodPs() const
+{
+    return m_periodPs;
+}
+
+/* A line where something changed, and one at the end. */
+bool RnicSeries::WriteRates(const std::string &path) const
+{
+    std::ofstream out(path);
+    out << "time_ps,qp,rate_bps,alpha\n";
+    for (size_t t = 0; t < m_times.size(); t++)
+    {
+        for (size_t i = 0; i < m_qps.size(); i++)
+        {
+            const bool same = t > 0 && t + 1 < m_times.size() &&
+                              m_rates[i][t] == m_rates[i][t - 1] &&
+                              m_alphas[i][t] == m_alphas[i][t - 1];
+            if (!same)
+            {
+                out << m_times[t] << ',' << QpName(*m_qps[i]) << ',' << m_rates[i][t] << ','
+                    << m_alphas[i][t] << '\n';
+            }
+        }
+    }
+    return static_cast<bool>(out.flush());
+}
+
+bool RnicSeries::WriteQueues(const std::string &path) const
+{
+    std::ofstream out(path);
+    bool any = false;
+    out << "time_ps,port,class,queue_bytes\n";
+    for (size_t i = 0; i < m_queues.size(); i++)
+    {
+        const std::vector<uint64_t> &bytes = m_bytes[i];
+        const bool used = std::any_of(bytes.begin(), bytes.end(), [](uint64_t b) { return b > 0; });
+        for (size_t t = 0; used && t < m_times.size(); t++)
+        {
+            if (t == 0 || t + 1 == m_times.size() || bytes[t] != bytes[t - 1])
+            {
+                out << m_times[t] << ',' << m_queues[i].name << ',' << m_queues[i].prio << ','
+                    << bytes[t] << '\n';
+                any = true;
+            }
+        }
+    }
+    if (!any)
+    {
+        out << "# no rows: "
+            << (m_queues.empty() ? "there is no switch"
+                                 : "every queue was empty whenever it was looked at")
+            << '\n';
+    }
+    return static_cast<bool>(out.flush());
+}
+
+bool RnicSeries::WritePauses(const std::string &path, uint64_t endPs) const
+{
+    std::ofstream out(path);
+    out << "start_ps,end_ps,port,class\n";
+    for (const Pause &pause : m_pauses)
+    {
+        out << pause.startPs << ',' << std::min(pause.endPs, std::max(endPs, pause.startPs)) << ','
+            << PortName(pause.port) << ',' << static_cast<unsigned>(pause.prio) << '\n';
+    }
+    if (m_pauses.empty())
+    {
+        out << "# no rows: no PFC in this run";
+        for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
+        {
+            const struct fabric_counters *counters = fabric_query_counters(device->GetSwitch());
+            out << "; peak queue " << counters->peak_queue_bytes << " bytes, peak buffer "
+                << counters->peak_buffer_bytes << " of " << device->GetParams().buffer_bytes;
+        }
+        out << '\n';
+    }
+    return static_cast<bool>(out.flush());
+}
+
+bool RnicSeries::Write(const std::string &folder, uint64_t endPs, std::string *failed) const
+{
+    *failed = folder + "/rates.csv";
+    if (!WriteRates(*failed))
+    {
+        return false;
+    }
+    *failed = folder + "/queues.csv";
+    if (!WriteQueues(*failed))
+    {
+        return false;
+    }
+    *failed = folder + "/pauses.csv";
+    return WritePauses(*failed, endPs);
+}
+
+// ---- blocks.csv ----
+
+RnicBlockTrace::RnicBlockTrace(const std::string &path) : m_out(path)
+{
+    m_out << "port,block,qpn,psn,wqe,opcode,in_ps,out_ps,wait_ps\n";
+}
+
+void RnicBlockTrace::Record(uint32_t port, const struct rnic_event &event)
+{
+    if (event.type != RNIC_EVENT_PASSAGE)
+    {
+        return;
+    }
+    m_out << RnicSeries::PortName(port) << ','
+          << rnic_block_name(static_cast<enum rnic_block>(event.block)) << ',' << event.qpn << ','
+          << event.psn.v << ',' << event.wqe << ',' << event.opcode << ',' << event.in_ps << ','
+          << event.time_ps << ',' << event.wait_ps << '\n';
+}
+
+bool RnicBlockTrace::Close()
+{
+    return static_cast<bool>(m_out.flush());
+}
+
+} // namespace ns3

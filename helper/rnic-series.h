@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * What changes during a run, for the pictures: rates and queues sampled at engine level, pauses of
+ * every MAC as they happen, passages of blocks when asked for.
+ */
+#ifndef RNIC_SERIES_H
+#define RNIC_SERIES_H
+
+#include "rnic-engine.h"
+#include "rnic-job.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace ns3
+{
+
+/** @ingroup rnic
+ * Samples queue pairs and queues. Reads only, so a run is the same with any period. */
+class RnicSeries
+{
+public:
+    /**
+     * @param periodPs  time between samples; 0: begins at 1 us and doubles, with every other sample
+     *                  thrown away, whenever there are too many
+     */
+    RnicSeries(RnicJob &job, uint64_t periodPs);
+
+    /** First sample now; before the run. Also listens to every port's pauses. */
+    void Start();
+
+    /** Write rates.csv, queues.csv, pauses.csv. @returns false: a file could not be written. */
+    bool Write(const std::string &folder, uint64_t endPs, std::string *failed) const;
+
+    /** @returns what the tables leave out and why one is empty. */
+    const std::vector<std::string> &GetNotes() const;
+    uint64_t GetPeriodPs() const;
+
+    /** @returns "host2" for a card's port, "switch0 port 2" for a switch's. */
+    static std::string PortName(uint32_t port);
+
+private:
+    struct Queue
+    {
+        const struct fabric_switch *device;
+        uint32_t port; //!< of the switch
+        uint32_t prio;
+        std::string name; //!< of its port
+    };
+    struct Pause
+    {
+        uint32_t port;
+        uint8_t prio;
+        uint64_t startPs, endPs;
+    };
+
+    static void OnSample(void *ctx, uint64_t nowPs);
+    static void OnPause(RnicSeries *self, uint32_t port, uint8_t prio, bool paused);
+    void Sample(uint64_t nowPs);
+    void Thin();
+    void Arm(uint64_t nowPs);
+    void Paused(uint32_t port, uint8_t prio, bool paused);
+    bool WriteRates(const std::string &path) const;
+    bool WriteQueues(const std::string &path) const;
+    bool WritePauses(const std::string &path, uint64_t endPs) const;
+
+    RnicJob &m_job;
+    uint64_t m_periodPs;
+    bool m_fixed;
+    std::vector<const RnicJob::Qp *> m_qps;
+    std::vector<Queue> m_queues;
+    std::vector<uint64_t> m_times;
+    std::vector<std::vector<uint64_t>> m_rates; //!< by queue pair
+    std::vector<std::vector<float>> m_alphas;   //!< by queue pair
+    std::vector<std::vector<uint64_t>> m_bytes; //!< by queue
+    std::vector<Pause> m_pauses;
+    std::vector<std::string> m_notes;
+};
+
+/** @ingroup rnic
+ * Writes blocks.csv: one line for each passage of a block (trace = true). */
+class RnicBlockTrace
+{
+public:
+    /** @param path  file to make. */
+    explicit RnicBlockTrace(const std::string &path);
+    void Record(uint32_t port, const struct rnic_event &event);
+    /** @returns whether everything was written. */
+    bool Close();
+
+private:
+    std::ofstream m_out;
+};
+
+} // namespace ns3
+
+#endif /* RNIC_SERIES_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rnic-run FILE [--out DIR] [--set key=value ...]: run one scenario, write its results folder.
+ *
+ * Exit status: 0 done and every expect holds; 1 an expect or the run failed; 2 bad input, or a
+ * path that cannot be read or written; 130 interrupted.
+ */
+#include "rnic-progress.h"
+#include "rnic-results.h"
+#include "rnic-runner.h"
+#include "rnic-scenario.h"
+
+#include "ns3/nstime.h"
+
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr const char *USAGE = "usage: rnic-run FILE [--out DIR] [--set key=value ...]\n"
+                              "  FILE   scenario, a TOML file\n"
+                              "  --out  results folder (results/NAME)\n"
+                              "  --set  a key of the scenario, as in --set workload.bytes=1MiB\n";
+
+struct Arguments
+{
+    std::string file;
+    std::string out;
+    std::vector<std::string> sets;
+    bool help = false;
+    std::string wrong;
+};
+
+Arguments Parse(int argc, char *argv[])
+{
+    Arguments arguments;
+    for (int i = 1; i < argc && arguments.wrong.empty(); i++)
+    {
+        const std::string word = argv[i];
+        if (word == "--help" || word == "-h")
+        {
+            arguments.help = true;
+        }
+        else if (word == "--version")
+        {
+            std::cout << "rnic-run " << RnicVersion() << '\n';
+            std::exit(RNIC_EXIT_GOOD);
+        }
+        else if ((word == "--out" || word == "--set") && i + 1 < argc)
+        {
+            const std::string value = argv[++i];
+            word == "--out" ? (void)(arguments.out = value) : arguments.sets.push_back(value);
+        }
+        else if (word.compare(0, 6, "--out=") == 0)
+        {
+            arguments.out = word.substr(6);
+        }
+        else if (word.compare(0, 6, "--set=") == 0)
+        {
+            arguments.sets.push_back(word.substr(6));
+        }
+        else if (!word.empty() && word[0] == '-')
+        {
+            arguments.wrong = word + ": unknown or without its value";
+        }
+        else if (!arguments.file.empty())
+        {
+            arguments.wrong = word + ": one scenario at a time";
+        }
+        else
+        {
+            arguments.file = word;
+        }
+    }
+    if (arguments.wrong.empty() && arguments.file.empty() && !arguments.help)
+    {
+        arguments.wrong = "no scenario given";
+    }
+    return arguments;
+}
+
+RnicExit Run(const Arguments &arguments)
+{
+    RnicScenario scenario = RnicReadScenario(arguments.file, arguments.sets);
+    const std::string out = arguments.out.empty() ? "results/" + scenario.name : arguments.out;
+    RnicRunner runner(std::move(scenario));
+    const RnicExit status = runner.Run(out);
+    if (status == RNIC_EXIT_INTERRUPTED)
+    {
+        std::cerr << "rnic-run: interrupted: the results in " << out << " are partial\n";
+    }
+    else
+    {
+        std::cout << "results in " << out << '\n';
+    }
+    return status;
+}
+
+} // namespace
+
+int main(int argc, char *argv[])
+{
+    const Arguments arguments = Parse(argc, argv);
+    if (arguments.help)
+    {
+        std::cout << USAGE;
+        return RNIC_EXIT_GOOD;
+    }
+    if (!arguments.wrong.empty())
+    {
+        std::cerr << "rnic-run: " << arguments.wrong << '\n' << USAGE;
+        return RNIC_EXIT_INPUT;
+    }
+    Time::SetResolution(Time::PS);
+    RnicProgress::CatchInterrupt();
+    try
+    {
+        return Run(arguments);
+    }
+    catch (const RnicScenarioError &error)
+    {
+        std::cerr << error.what() << '\n';
+        return RNIC_EXIT_INPUT;
+    }
+    catch (const std::bad_alloc &)
+    {
+        std::cerr << "rnic-run: out of memory\n";
+    }
+    catch (const std::exception &error)
+    {
+        std::cerr << "rnic-run: " << error.what() << '\n';
+    }
+    return RNIC_EXIT_FAILED;
+}
