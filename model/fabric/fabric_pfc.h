@@ -22,7 +22,7 @@
 struct fabric_pfc {
     uint8_t paused; /* bit c: class c must not be sent to us */
     uint8_t told;   /* bit c: the last frame sent to the peer paused class c */
-    uint8_t due;    /* subset of told: to be sent again if still paused */
+    uint8_t due;    /* subset of told: to be sent again, or resumed by now */
 };
 
 /* Refresh times of all ports of a switch. */
@@ -50,7 +50,7 @@ static inline void fabric_pfc_resume(struct fabric_pfc *pfc, uint32_t prio)
 /** Classes whose peer must hear from us: bit set, 0: no pause frame waits. */
 static inline uint32_t fabric_pfc_pending(const struct fabric_pfc *pfc)
 {
-    return (uint32_t)(pfc->paused ^ pfc->told) | (uint32_t)(pfc->due & pfc->paused);
+    return (uint32_t)(pfc->paused ^ pfc->told) | pfc->due;
 }
 
 /**

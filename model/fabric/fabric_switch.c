@@ -263,11 +263,8 @@ void fabric_wake(struct fabric_switch *sw, uint64_t now_ps)
     uint32_t number = fabric_pfc_expire(&sw->clock, 0, now_ps);
 
     while (number < sw->port_count) {
-        struct fabric_pfc *pfc = &sw->ports[number].pfc;
-
-        pfc->due = pfc->told;
-        if (fabric_pfc_pending(pfc) != 0)
-            fabric_port_kick(sw, number);
+        sw->ports[number].pfc.due = sw->ports[number].pfc.told;
+        fabric_port_kick(sw, number);
         number = fabric_pfc_expire(&sw->clock, number + 1, now_ps);
     }
 }

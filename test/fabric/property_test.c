@@ -166,10 +166,11 @@ static struct rig setup(struct wire_rng *rng, struct model *model)
 
 static void step_rx(struct rig *rig, struct model *model, struct wire_rng *rng, uint32_t classes)
 {
-    struct held held = {.in = (uint32_t)pick(rng, PORTS), .bytes = 64 + pick(rng, 1500)};
+    struct held held = {.in = (uint32_t)pick(rng, PORTS)};
     struct wire_frame *frame;
     enum wire_drop drop;
 
+    held.bytes = 64 + pick(rng, 1500);
     held.out = pick(rng, 3) != 0 ? 0 : (uint32_t)pick(rng, PORTS); /* most go to one port */
     held.prio = (uint32_t)pick(rng, classes);
     frame = rig_data(rig, held.in, held.out, (uint8_t)held.prio, (uint32_t)held.bytes);
@@ -233,11 +234,14 @@ static uint64_t run_seed(uint64_t seed, struct model *model)
     for (int step = 0; step < STEPS; step++) {
         if (step % 500 == 0)
             load = 1 + pick(&rng, 9);
-        if (pick(&rng, 10) < load)
+        if (pick(&rng, 10) < load) {
             step_rx(&rig, model, &rng, classes);
-        else
-            step_tx(&rig, model, pick(&rng, 2) != 0 ? 0 : (uint32_t)pick(&rng, PORTS),
-                    pick(&rng, 4) != 0 ? RIG_ALL : (uint32_t)pick(&rng, 256));
+        } else { /* one draw a line: the order of arguments is the compiler's */
+            uint32_t port = pick(&rng, 2) != 0 ? 0 : (uint32_t)pick(&rng, PORTS);
+            uint32_t ready = pick(&rng, 4) != 0 ? RIG_ALL : (uint32_t)pick(&rng, 256);
+
+            step_tx(&rig, model, port, ready);
+        }
         if (step % 50 == 0)
             compare(&rig, model);
     }

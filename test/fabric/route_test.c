@@ -219,6 +219,33 @@ static void every_field_of_the_tuple_spreads_evenly(void)
     }
 }
 
+/* Lists that begin alike, equal lists in a row, a list set again: each route keeps its own. */
+static void lists_of_ports_do_not_mix(void)
+{
+    static const uint16_t ports[] = {0, 1, 2, 3};
+    static const struct {
+        uint32_t first, n;
+    } lists[] = {{0, 2}, {0, 2}, {0, 3}, {0, 4}, {0, 2}, {2, 2}, {1, 3}, {3, 1}, {1, 2}};
+    struct fabric_route route;
+
+    fabric_route_init(&route, 1, 0);
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+            CHECK_EQ(fabric_route_add(&route, 100 * i, ports + lists[i].first, lists[i].n), 0);
+    for (uint32_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        uint32_t used = 0;
+
+        for (uint16_t flow = 0; flow < 200; flow++) {
+            struct wire_frame frame = flow_frame(1, 100 * i, flow);
+
+            used |= 1u << fabric_route_lookup(&route, 100 * i, &frame);
+        }
+        CHECK_EQ(used, ((1u << lists[i].n) - 1) << lists[i].first);
+    }
+    CHECK_EQ(fabric_route_lookup(&route, 99, &(struct wire_frame){0}), FABRIC_ROUTE_NONE);
+    fabric_route_free(&route);
+}
+
 /* A43: two links between the same two switches are two paths. */
 static void parallel_links_are_both_used(void)
 {
@@ -338,6 +365,6 @@ CHECK_SUITE(route, CHECK_CASE(routed_hop_rewrites_macs_and_ttl),
             CHECK_CASE(no_route_is_dropped), CHECK_CASE(bad_routes_are_refused_and_change_nothing),
             CHECK_CASE(three_hundred_ports), CHECK_CASE(a_flow_keeps_its_path),
             CHECK_CASE(every_field_of_the_tuple_spreads_evenly),
-            CHECK_CASE(parallel_links_are_both_used),
+            CHECK_CASE(lists_of_ports_do_not_mix), CHECK_CASE(parallel_links_are_both_used),
             CHECK_CASE(seed_differs_from_switch_to_switch),
             CHECK_CASE(choice_follows_run_seed_and_switch_number_only))

@@ -41,6 +41,28 @@ static void dwrr_shares_bytes_not_frames(void)
     }
 }
 
+/* What a class did not use of its turn before it ran empty is not there when it comes back. */
+static void credit_is_not_kept_over_idle_times(void)
+{
+    struct fabric_params params = rig_plain_params();
+    struct rig rig;
+
+    params.dwrr_quantum_bytes = 10000;
+    rig = rig_start(&params, 2);
+    CHECK_EQ(rig_rx(&rig, 0, 1, 0, 1000, 0), WIRE_DROP_NONE);
+    for (int i = 0; i < 12; i++)
+        CHECK_EQ(rig_rx(&rig, 0, 1, 1, 1000, 0), WIRE_DROP_NONE);
+    for (int i = 0; i < 13; i++) /* ten of class 1, the one of class 0, the rest */
+        CHECK_EQ(rig_pull(&rig, 1, 0), i == 10 ? 0 : 1);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(rig_rx(&rig, 0, 1, 0, 1000, 0), WIRE_DROP_NONE);
+        CHECK_EQ(rig_rx(&rig, 0, 1, 1, 1000, 0), WIRE_DROP_NONE);
+    }
+    for (int i = 0; i < 40; i++)
+        CHECK_EQ(rig_pull(&rig, 1, 0), i % 20 < 10 ? 1 : 0);
+    rig_stop(&rig);
+}
+
 static void strict_classes_starve_the_rest_highest_first(void)
 {
     static const uint32_t bytes[8] = {100, 100, 100, 100, 100, 100, 100, 100};
@@ -146,6 +168,7 @@ static void a_class_is_first_in_first_out(void)
 }
 
 CHECK_SUITE(sched, CHECK_CASE(dwrr_shares_bytes_not_frames),
+            CHECK_CASE(credit_is_not_kept_over_idle_times),
             CHECK_CASE(strict_classes_starve_the_rest_highest_first),
             CHECK_CASE(strict_order_one_by_one),
             CHECK_CASE(a_paused_class_is_passed_over_and_keeps_its_order),
