@@ -398,6 +398,12 @@ void RnicNetDevice::HandleOpaque(struct wire_frame *frame)
 {
     auto opaque = static_cast<RnicOpaque *>(frame->opaque);
     Ptr<RnicNetDevice> self(this);
+
+    if (frame->dst != GetPort())
+    {
+        return; // stays in the frame: the engine counts it as a drop
+    }
+
     Ptr<Packet> packet = opaque->packet;
     const uint16_t protocol = opaque->protocol;
     Mac48Address source;
