@@ -99,8 +99,8 @@ int fabric_route_set(struct fabric_switch *sw, uint32_t dest, const uint16_t *po
 int fabric_start(struct fabric_switch *sw, char *why, size_t size);
 
 /**
- * The last bit of @p frame has arrived at @p port. Opaque frames obey the same rules: their dst (l2:
- * eth_dst), ttl, tos and prio must be set; tos and ttl change here, in the frame only.
+ * The last bit of @p frame has arrived at @p port. Opaque frames obey the same rules: their dst
+ * (l2: eth_dst), ttl, tos and prio must be set; tos and ttl change here, in the frame only.
  * @return WIRE_DROP_NONE: the frame is the switch's. Else it is still the caller's, discarded and
  *         counted. PFC frames never come here: they end at the MAC.
  */

@@ -99,7 +99,7 @@ static void the_computed_headroom_is_enough_without_its_interface_term(void)
 
                     CHECK_EQ(duel_fight(&duel, 0, &after), 0);
                     CHECK_EQ(duel_fight(&duel, bytes, &after), 0);
-                    /* and it wastes little: less than three frames and the gaps it counts as data */
+                    /* and it wastes little: at most three frames, and gaps counted as data */
                     CHECK(bytes < (uint64_t)(after + 3) * (duel.max_bytes + WIRE_GAP_BYTES) + 84);
                 }
 }

@@ -238,7 +238,7 @@ static void ports_refresh_each_at_its_own_time(void)
     rig_stop(&rig);
 }
 
-/* All pauses of a port share the refresh of the oldest; each is told at least as often as it must. */
+/* All pauses of a port share the refresh of the oldest; each is told as often as it must. */
 static void two_classes_of_a_port_refresh_together(void)
 {
     struct fabric_params params = pfc_params();
