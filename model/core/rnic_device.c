@@ -395,26 +395,27 @@ static void rx_verdict(struct rnic_device *dev, struct rnic_qp *qp,
 static enum wire_drop rx_nak(struct rnic_device *dev, struct rnic_qp *qp,
                              const struct wire_frame *frame, uint64_t now_ps)
 {
-    uint8_t code = frame->syndrome & 0x1F;
+    uint8_t kind = frame->syndrome & 0xE0, code = frame->syndrome & 0x1F;
     enum rnic_tx_replay_verdict verdict;
 
     if (!rnic_tx_replay_refusable(&qp->replay, frame->psn))
         return device_drop(dev, WIRE_DROP_STALE_ACK);
-    if ((frame->syndrome & 0xE0) == DEVICE_RNR_NAK) {
+    if ((kind != DEVICE_RNR_NAK && kind != DEVICE_NAK) ||
+        (kind == DEVICE_NAK && code > DEVICE_NAK_OP))
+        return device_drop(dev, WIRE_DROP_STALE_ACK); /* reserved */
+    if (kind == DEVICE_RNR_NAK) {
         qp->counters.rnr_naks_rx++;
         verdict = rnic_tx_replay_rnr(&qp->replay, frame->psn, code, now_ps);
     } else if (code == DEVICE_NAK_SEQUENCE) {
         qp->counters.naks_rx++;
         verdict = rnic_tx_replay_nak(&qp->replay, frame->psn, now_ps);
-    } else if (code <= DEVICE_NAK_OP) {
+    } else {
         qp->counters.naks_rx++;
         (void)rnic_tx_replay_ack(&qp->replay, wire_psn_add(frame->psn, WIRE_PSN_MASK), now_ps);
         rnic_complete_sends(dev, qp, now_ps);
         if (qp->state != RNIC_QPS_ERR)
             rnic_complete_send_error(dev, qp, rx_nak_status(code), now_ps);
         return WIRE_DROP_NONE;
-    } else {
-        return device_drop(dev, WIRE_DROP_STALE_ACK); /* reserved code */
     }
     if (verdict != RNIC_TX_REPLAY_NOTHING)
         tx_seek(qp);
