@@ -40,9 +40,9 @@ void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t a
         const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_una);
         wire_psn end = wire_psn_add(wqe->psn, wqe->packets);
 
+        /* All before it are acknowledged. Its own packets that left may never be: nobody asked. */
         if (wqe->status != RNIC_WC_SUCCESS && qp->sq_una == qp->sq_cur) {
-            if (qp->replay.psn_una.v == qp->replay.psn_next.v) /* all before it is acknowledged */
-                rnic_complete_send_error(dev, qp, (enum rnic_wc_status)wqe->status, at_ps);
+            rnic_complete_send_error(dev, qp, (enum rnic_wc_status)wqe->status, at_ps);
             return;
         }
         if (wire_psn_diff(qp->replay.psn_una, end) < 0)
