@@ -187,8 +187,10 @@ int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
         return -1;
     port_connect(engine, a, b, ab, ba, max_frame_bytes);
     port_connect(engine, b, a, ba, ab, max_frame_bytes);
-    engine_touch(engine, a); /* what already waits may leave now */
-    engine_touch(engine, b);
+    if ((engine->macs[a].flags & ENGINE_MAC_SWITCH) == 0)
+        engine_touch(engine, a); /* what already waits may leave now; a switch may not run yet */
+    if ((engine->macs[b].flags & ENGINE_MAC_SWITCH) == 0)
+        engine_touch(engine, b);
     return 0;
 }
 
