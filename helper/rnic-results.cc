@@ -566,6 +566,34 @@ std::string Whole(const RnicJson *value)
 
 } // namespace
 
+/* Fastest and slowest of the transfers that belong to no collective. */
+void RnicResults::PrintFlows(std::ostream &out) const
+{
+    uint64_t least = WIRE_NEVER;
+    uint64_t most = 0;
+    double slowdown = 0;
+    for (size_t i = 0; i < m_job.GetResults().size(); i++)
+    {
+        const RnicJobTransfer &t = m_job.GetGraph().transfers[i];
+        const RnicJobResult &r = m_job.GetResults()[i];
+        if (t.collective < 0 && r.endPs != WIRE_NEVER)
+        {
+            const uint64_t fct = r.endPs - r.startPs;
+            least = std::min(least, fct);
+            most = std::max(most, fct);
+            slowdown = std::max(slowdown, static_cast<double>(fct) /
+                                              static_cast<double>(m_ideal.TransferPs(t)));
+        }
+    }
+    if (most > 0)
+    {
+        Line(out, "completion times",
+             Format("%.3f", static_cast<double>(least) / 1e6) +
+                 Format(" to %.3f us", static_cast<double>(most) / 1e6) +
+                 Format(", slowdown up to %.3f", slowdown));
+    }
+}
+
 void RnicResults::Print(std::ostream &out) const
 {
     auto get = [this](const std::string &path)
@@ -594,6 +622,7 @@ void RnicResults::Print(std::ostream &out) const
     Line(out, "transfers complete",
          Whole(get("flows.completed")) + " of " + Whole(get("flows.count")) + ", " +
              Whole(get("flows.retransmitted_packets")) + " packets sent again");
+    PrintFlows(out);
     Line(out, "frames",
          Whole(get("conservation.frames_sent")) + " sent, " +
              Whole(get("conservation.frames_dropped_total")) + " dropped, " +

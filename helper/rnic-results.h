@@ -63,6 +63,7 @@ private:
     void Speed();
     void Verdict();
     void Judge(const RnicScenarioExpect &expect);
+    void PrintFlows(std::ostream &out) const;
     bool WriteFlows(const std::string &path) const;
     bool WriteSteps(const std::string &path) const;
 

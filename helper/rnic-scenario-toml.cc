@@ -71,7 +71,7 @@ Spot Locate(const std::string &text, unsigned line)
     for (unsigned i = 1; i <= line && std::getline(in, row); i++)
     {
         std::string clean = Trim(row);
-        if (i < line && !clean.empty() && clean[0] == '[' && clean.back() == ']')
+        if (!clean.empty() && clean[0] == '[' && clean.back() == ']')
         {
             header =
                 Trim(clean.substr(clean.find_first_not_of('['),

@@ -270,7 +270,8 @@ size_t EditDistance(const std::string &a, const std::string &b)
 std::string RnicNearestName(const std::string &word, const std::vector<std::string> &candidates)
 {
     std::string best;
-    size_t bestDistance = 3 + word.size() / 3; /* further away is no help */
+    /* further away is no help, and neither is a name without a letter in common */
+    size_t bestDistance = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
     for (const std::string &name : candidates)
     {
         size_t distance = EditDistance(word, name);

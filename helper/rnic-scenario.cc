@@ -86,10 +86,11 @@ toml::table *Reader::Table(const std::string &name)
 RnicScenario Reader::Read()
 {
     RnicTomlSection top(m_document, "", &m_document.Root());
-    for (const char *name : {"topology", "switch", "nic", "cc", "workload", "run", "expect", "ns3"})
+    for (const char *name : {"topology", "switch", "nic", "cc", "workload", "run", "ns3"})
     {
-        top.Key(name, [](const RnicTomlValue &) {});
+        top.Key(name, [](const RnicTomlValue &value) { value.Table(); });
     }
+    top.Key("expect", [](const RnicTomlValue &value) { value.Array("[[expect]] tables"); });
     top.Read(nullptr);
     Topology();
     Switch();
