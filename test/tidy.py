@@ -319,6 +319,8 @@ def text_names_existing_files(tree):
                                r"[\w./-]+)`", line)
             names += [name for name in re.findall(r"\]\(([^)#:]+)\)", line)]
             for name in names:
+                if "NAME" in name:
+                    continue
                 if name not in tree and not os.path.exists(os.path.join(ROOT, name)):
                     found.append(f"{path}:{number}: {name} does not exist")
     return found

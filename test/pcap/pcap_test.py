@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Our pcaps are RoCEv2 to those who did not write them: tshark dissects, scapy agrees on the ICRC."""
+"""Our pcaps are RoCEv2 to others: tshark dissects them, scapy computes the same ICRC."""
 
 import collections
 import glob
