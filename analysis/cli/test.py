@@ -100,8 +100,9 @@ class Group:
 
     def run(self, names, results):
         with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
-            for name, outcome in zip(names, pool.map(self.one, names)):
-                results.add(f"{self.title}/{name}", *outcome)
+            running = {pool.submit(self.one, name): name for name in names}
+            for done in concurrent.futures.as_completed(running):
+                results.add(f"{self.title}/{running[done]}", *done.result())
 
 
 class Tidy(Group):
@@ -164,7 +165,7 @@ class Fuzz(Group):
 
     def one(self, name):
         seconds = FUZZ_SECONDS * (10 if self.options.long else 1)
-        share = max(5, seconds * jobs() // len(self.names()))
+        share = max(5, min(seconds, seconds * jobs() // len(self.names())))
         grown = os.path.join(self.folder, "corpus", name)
         os.makedirs(grown, exist_ok=True)
         call = [os.path.join(self.folder, "test", "fuzz", name), f"-max_total_time={share}",
