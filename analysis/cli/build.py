@@ -2,6 +2,7 @@
 """./rnic build: CMake into a folder of build/, quiet unless it fails."""
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -37,18 +38,26 @@ def _forget(folder):
 
 
 def _configure(folder, settings, log):
-    """Run CMake when the folder is new or was configured with other settings."""
+    """Run CMake when the folder is new, its settings changed, or files were listed since.
+
+    A make file knows no target that came later, and asked for it does not look for it: so new
+    lines in sources.txt are noticed here.
+    """
     stamp = os.path.join(folder, "rnic-settings.txt")
-    wanted = "\n".join(settings)
+    digest = hashlib.sha256()
+    for name in ("CMakeLists.txt", "sources.txt"):
+        with open(os.path.join(ROOT, name), "rb") as file:
+            digest.update(file.read())
+    wanted = settings + [digest.hexdigest()]
     try:
         with open(stamp, encoding="utf-8") as file:
-            known = file.read()
+            known = file.read().split("\n")
     except OSError:
-        known = None
-    if known == wanted and _cached(folder, "CMAKE_HOME_DIRECTORY") == ROOT:
+        known = [None]
+    if _cached(folder, "CMAKE_HOME_DIRECTORY") != ROOT or known[:-1] != settings:
+        _forget(folder)
+    elif known == wanted:
         return
-    _forget(folder)
-    os.makedirs(folder, exist_ok=True)
     call = ["cmake", "-S", ROOT, "-B", folder] + settings
     result = subprocess.run(call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             errors="replace", check=False)
@@ -56,7 +65,7 @@ def _configure(folder, settings, log):
     if result.returncode != 0:
         raise Failure(f"cmake failed in {show(folder)}:\n{tail(result.stdout, 40)}", 1)
     with open(stamp, "w", encoding="utf-8") as file:
-        file.write(wanted)
+        file.write("\n".join(wanted))
 
 
 def make(folder, settings, targets=()):
