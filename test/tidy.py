@@ -148,6 +148,8 @@ def kind_of(path, text):
             return "pytest"
         if name.endswith("_test.c"):
             return "ctest"
+        if name.endswith("_bench.c"):
+            return "bench"
         if name.endswith(".cc"):
             return "nsrunner" if name.endswith("runner.cc") else "nstest"
         return "support"

@@ -49,8 +49,8 @@ struct engine *engine_create(const struct engine_config *config); /* NULL: out o
 void engine_destroy(struct engine *engine);
 
 /**
- * Add a card as the next port. @return its port number (= station), WIRE_STATION_NONE: out of memory
- * or of the 2^22 port numbers.
+ * Add a card as the next port.
+ * @return its port number (= station), WIRE_STATION_NONE: out of memory or of the 2^22 numbers.
  */
 uint32_t engine_add_nic(struct engine *engine, struct rnic_device *dev);
 /** Number the next engine_add_nic or engine_add_switch will return: the station to configure. */

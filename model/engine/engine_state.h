@@ -3,8 +3,8 @@
  * @file
  * What the files of the engine share: its state, the order of events, the trace test.
  *
- * Order at one time: port, then rank (arrivals, then changes of the pause state, then the port's own
- * doing), then the port's sequence. So all that has arrived by t is seen before a MAC starts at t.
+ * Order at one time: port, then rank (arrivals, then changes of the pause state, then the port's
+ * own doing), then the port's sequence. So what has arrived by t is seen before a MAC starts at t.
  * Arrivals need no sequence: on one line no two end at the same time. So what a port does depends
  * on its own history only, not on who scheduled first.
  *

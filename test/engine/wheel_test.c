@@ -237,7 +237,7 @@ static void window_borders_are_exact(void)
     wheel_delete(wheel);
 }
 
-/* 20,000 events in one slot, while it runs, in falling order: the array must grow and stay sorted. */
+/* 20,000 events in one slot, while it runs, in falling order: the array grows, stays sorted. */
 static void slot_may_hold_many(void)
 {
     struct engine_wheel *wheel = wheel_new();
