@@ -144,9 +144,8 @@ static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_
 
     if (!device_may_send(dev, qp))
         return false;
-    /* Asked for when it became eligible, but not before the TX FIFO had room for it. */
-    cause_ps = wire_max_ps(qp->pull_ps - dev->sched.lookahead_ps,
-                           rnic_tx_sched_room(&dev->sched, now_ps));
+    /* Asked for when it was caused, but not before the TX FIFO had room for it. */
+    cause_ps = wire_max_ps(qp->cause_ps, rnic_tx_sched_room(&dev->sched));
     at_ps = rnic_cache_get(&dev->qps.cache, &qp->cache, cause_ps);
     at_ps = wire_max_ps(at_ps, rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes,
                                                    at_ps));
@@ -163,6 +162,7 @@ static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_
     device_passage(dev, RNIC_BLOCK_DMA, qp, frame, at_ps, read_ps);
     frame->ready_ps = rnic_stage_pass(&dev->tx_stage, read_ps, dev->params.tx_service_ps,
                                       dev->params.tx_latency_ps);
+    rnic_tx_sched_built(&dev->sched, wire_max_ps(frame->ready_ps, now_ps));
     device_passage(dev, RNIC_BLOCK_TX_BUILD, qp, frame, read_ps, frame->ready_ps);
     return true;
 }
@@ -386,8 +386,6 @@ static void rx_verdict(struct rnic_device *dev, struct rnic_qp *qp,
                                  now_ps);
         return;
     }
-    if (verdict == RNIC_TX_REPLAY_WAIT)
-        rnic_tx_sched_remove(&dev->sched, qp);
     device_watch(dev, qp);
     rnic_device_ready(dev, qp, now_ps, now_ps);
 }
@@ -417,8 +415,10 @@ static enum wire_drop rx_nak(struct rnic_device *dev, struct rnic_qp *qp,
             rnic_complete_send_error(dev, qp, rx_nak_status(code), now_ps);
         return WIRE_DROP_NONE;
     }
-    if (verdict != RNIC_TX_REPLAY_NOTHING)
+    if (verdict != RNIC_TX_REPLAY_NOTHING) {
+        rnic_tx_sched_remove(&dev->sched, qp); /* what it sends now is caused by this */
         tx_seek(qp);
+    }
     rx_verdict(dev, qp, verdict, now_ps);
     return WIRE_DROP_NONE;
 }

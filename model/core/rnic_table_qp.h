@@ -48,6 +48,7 @@ struct rnic_qp {
     /* TX scheduler and packet build */
     struct rnic_qp *next; /* FIFO link */
     uint64_t pull_ps;     /* earliest time the MAC may pull its next packet */
+    uint64_t cause_ps;    /* since when the card may work on it */
     uint32_t heap_at;     /* index in the heap */
     uint32_t sq_cur;      /* work request being sent */
     uint32_t cur_packet;  /* and its next packet */

@@ -13,8 +13,11 @@ bool rnic_tx_sched_init(struct rnic_tx_sched *sched, struct rnic_mem *mem,
     *sched = (struct rnic_tx_sched){
         .room = room,
         .fifo_frames = (uint32_t)params->tx_fifo_frames,
-        .lookahead_ps = rnic_dma_nominal_ps(dma, (uint32_t)params->mtu_bytes) +
-                        params->tx_service_ps + params->tx_latency_ps,
+        .dma = dma,
+        .tx_latency_ps = params->tx_latency_ps,
+        .fetch_ps = rnic_dma_nominal_ps(dma, (uint32_t)params->wqe_bytes),
+        .lookahead_ps =
+            rnic_dma_nominal_ps(dma, (uint32_t)params->mtu_bytes) + params->tx_latency_ps,
     };
     return true;
 }
@@ -149,21 +152,55 @@ static void sched_queue(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_
         heap_push(sched, qp);
 }
 
+/* What the next packet takes from its cause to the MAC when nothing is in its way. */
+static uint64_t sched_lead_ps(const struct rnic_tx_sched *sched, const struct rnic_qp *qp)
+{
+    const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
+    uint32_t left = wqe->length - (qp->cur_packet << qp->mtu_shift);
+    uint32_t bytes = left < qp->mtu_bytes ? left : qp->mtu_bytes;
+
+    return (wqe->fetched ? 0 : sched->fetch_ps) +
+           (bytes == 0 ? 0 : rnic_dma_nominal_ps(sched->dma, bytes)) + sched->tx_latency_ps;
+}
+
+/* Not to be pulled before its pacing time; then it was asked for a look-ahead before. */
+static void sched_pace(const struct rnic_tx_sched *sched, struct rnic_qp *qp)
+{
+    uint64_t eligible_ps = rnic_tx_rate_eligible_ps(&qp->cc);
+
+    if (eligible_ps <= qp->pull_ps)
+        return;
+    qp->pull_ps = eligible_ps;
+    if (eligible_ps > sched->lookahead_ps)
+        qp->cause_ps = wire_max_ps(qp->cause_ps, eligible_ps - sched->lookahead_ps);
+}
+
+static void sched_cause(const struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps)
+{
+    qp->cause_ps = known_ps;
+    qp->pull_ps = known_ps + sched_lead_ps(sched, qp);
+    sched_pace(sched, qp);
+}
+
 void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps,
                        uint64_t now_ps)
 {
     if (qp->place != RNIC_QP_NOWHERE)
         return;
-    qp->pull_ps =
-        wire_max_ps(known_ps + sched->lookahead_ps, rnic_tx_rate_eligible_ps(&qp->cc));
+    sched_cause(sched, qp, wire_max_ps(known_ps, rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps));
     sched_queue(sched, qp, now_ps);
 }
 
 void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t now_ps)
 {
+    uint64_t known_ps = rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps;
+
     WIRE_ASSERT(qp->place == RNIC_QP_NOWHERE);
-    if (qp->cc.limited) /* an unlimited one keeps the time of its doorbell */
-        qp->pull_ps = rnic_tx_rate_eligible_ps(&qp->cc);
+    /* It keeps the time of its doorbell, but the next request may have come only just now. */
+    if (qp->cur_packet == 0 && known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
+        sched_cause(sched, qp, known_ps);
+    else
+        sched_pace(sched, qp);
     sched_queue(sched, qp, now_ps);
 }
 
@@ -179,11 +216,9 @@ void rnic_tx_sched_advance(struct rnic_tx_sched *sched, uint64_t now_ps)
 {
     while (sched->heap_n > 0 && sched->heap[0]->pull_ps <= now_ps) {
         struct rnic_qp *qp = sched->heap[0];
-        uint64_t eligible_ps = rnic_tx_rate_eligible_ps(&qp->cc);
 
         heap_remove(sched, qp);
-        if (eligible_ps > qp->pull_ps)
-            qp->pull_ps = eligible_ps; /* a CNP came meanwhile */
+        sched_pace(sched, qp); /* a CNP may have come meanwhile */
         sched_queue(sched, qp, now_ps);
     }
 }
@@ -274,13 +309,10 @@ uint64_t rnic_tx_sched_next_ps(const struct rnic_tx_sched *sched, uint32_t ready
     return next_ps;
 }
 
-uint64_t rnic_tx_sched_room(struct rnic_tx_sched *sched, uint64_t now_ps)
+void rnic_tx_sched_built(struct rnic_tx_sched *sched, uint64_t leaves_ps)
 {
-    uint64_t room_ps = sched->room[sched->room_at];
-
-    sched->room[sched->room_at] = now_ps;
+    sched->room[sched->room_at] = leaves_ps;
     sched->room_at = sched->room_at + 1 == sched->fifo_frames ? 0 : sched->room_at + 1;
-    return room_ps;
 }
 
 /* ---- WQE fetch ---- */

@@ -5,15 +5,15 @@
  *
  * Queue pairs with work stand either in the FIFO of their class (eligible, round robin a packet
  * each) or in one heap ordered by pull_ps, the earliest time the MAC may pull their next packet:
- * doorbell + look-ahead for a fresh one, the pacing time for a limited one. The look-ahead L is the
- * nominal DMA and TX pipeline latency: a packet pulled at `now` was asked for at now - L at the
- * latest, which is how prefetch hides the latency. A heap key may be early (a CNP moved the time);
- * it is corrected when popped.
+ * its cause (doorbell, acknowledge) + lead for a fresh one, the pacing time for a limited one. The
+ * lead is what WQE fetch, DMA and TX pipeline nominally take: a packet is pulled when it can be
+ * ready, so that it holds up no other, and asked for when it was caused, which is how prefetch
+ * hides the latency. A heap key may be early (a CNP moved the time); it is corrected when popped.
  *
  * Classes take turns; in a class the raw ring (opaque frames) takes turns with the queue pairs.
  * A packet that was built but is not ready is held, at most one a class.
  *
- * Owns   place, next, heap_at, pull_ps of every queue pair; the held frames; the raw ring
+ * Owns   place, next, heap_at, pull_ps, cause_ps of every queue pair; the held frames; the raw ring
  * Cost   O(1) a packet for unlimited queue pairs, O(log n) for limited ones
  */
 #ifndef RNIC_TX_SCHED_H
@@ -34,8 +34,10 @@ struct rnic_tx_sched {
     struct wire_frame *held[WIRE_CLASSES]; /* ready_ps says when */
     struct rnic_qp **heap;
     uint32_t heap_n, heap_cap;
-    uint64_t lookahead_ps; /* L */
-    uint64_t *room;        /* when each of the last fifo_frames frames was pulled */
+    const struct rnic_dma *dma;
+    uint64_t tx_latency_ps, fetch_ps; /* of the lead: TX pipeline, fetch of a WQE */
+    uint64_t lookahead_ps;            /* the longest lead of a packet whose WQE is here */
+    uint64_t *room;        /* when each of the last fifo_frames frames left */
     uint32_t fifo_frames, room_at;
 };
 
@@ -78,8 +80,14 @@ void rnic_tx_sched_raw(struct rnic_tx_sched *sched, struct wire_frame *frame);
 /** Earliest time a pull of data may succeed; 0: something is eligible; WIRE_NEVER: nothing. */
 uint64_t rnic_tx_sched_next_ps(const struct rnic_tx_sched *sched, uint32_t ready_classes);
 
-/** Time from which the TX FIFO had room for the frame pulled at @p now_ps; notes the pull. */
-uint64_t rnic_tx_sched_room(struct rnic_tx_sched *sched, uint64_t now_ps);
+/** Time from which the TX FIFO has room for the next frame. */
+static inline uint64_t rnic_tx_sched_room(const struct rnic_tx_sched *sched)
+{
+    return sched->room[sched->room_at];
+}
+
+/** The next frame is built and leaves the TX FIFO at @p leaves_ps. */
+void rnic_tx_sched_built(struct rnic_tx_sched *sched, uint64_t leaves_ps);
 
 /**
  * WQE fetch: when the work request qp->sq_cur is on the card, for a packet caused at @p cause_ps.
