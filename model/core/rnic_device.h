@@ -61,7 +61,8 @@ enum wire_drop rnic_rx(struct rnic_device *dev, struct wire_frame *frame, uint64
  * @return true: *frame is to be sent now and is the caller's (the blank filled in, or a frame the
  *         card had held or been given by rnic_post_raw: then the card keeps no blank and *frame is
  *         another one, the blank being in *spare). false: nothing now; *frame is NULL when the card
- *         kept the blank for a frame that is not ready yet.
+ *         kept the blank for a frame that is not ready yet (and another class may have one that is:
+ *         rnic_tx_next says so).
  */
 bool rnic_tx(struct rnic_device *dev, uint64_t now_ps, uint32_t ready_classes,
              struct wire_frame **frame, struct wire_frame **spare);
