@@ -96,6 +96,13 @@ private:
         NS_TEST_EXPECT_MSG_EQ(int(one.first), 1, "content");
         NS_TEST_EXPECT_MSG_EQ(int(two.first), 2, "content");
 
+        // A second island of two cards: a broadcast does not cross to it, nor come twice.
+        Ptr<RnicNetDevice> far = star.m_helper.InstallNic(CreateObject<Node>());
+
+        star.m_helper.Connect(far, star.m_helper.InstallNic(CreateObject<Node>()));
+        far->GetNode()->RegisterProtocolHandler(
+            MakeCallback(&RnicSendPacketTestCase::Receive, this), 0, far, true);
+        NS_TEST_EXPECT_MSG_EQ(far->GetPort(), (m_direct ? 2u : 8u), "built while time goes on");
         m_got.clear();
         Send(from, from->GetBroadcast(), 5, 100, true);
         Simulator::Run();

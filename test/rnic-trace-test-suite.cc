@@ -289,11 +289,6 @@ private:
         m_drops[context + " " + frame.GetDropName()]++;
     }
 
-    void Async(const struct rnic_event &event)
-    {
-        m_fatal += event.type == RNIC_EVENT_QP_FATAL;
-    }
-
     void DoRun() override
     {
         using Self = RnicDropTraceTestCase;
@@ -305,7 +300,6 @@ private:
         star.Build();
         star.m_nics[1]->TraceConnect("FrameDrop", "host", MakeCallback(&Self::Drop, this));
         star.m_switch->TraceConnect("FrameDrop", "switch", MakeCallback(&Self::Drop, this));
-        star.m_nics[0]->TraceConnectWithoutContext("AsyncEvent", MakeCallback(&Self::Async, this));
 
         auto qpns = star.Pair(0, 1);
 
@@ -320,11 +314,44 @@ private:
         NS_TEST_EXPECT_MSG_EQ(star.m_nics[1]->GetCounters().drops[WIRE_DROP_LINK_LOSS], 3,
                               "counted");
         NS_TEST_EXPECT_MSG_EQ(m_drops.size(), 1, "no other");
-        NS_TEST_EXPECT_MSG_LT(m_fatal, 2, "the queue pair failed once at most");
     }
 
     std::map<std::string, int> m_drops; //!< by place and reason
-    int m_fatal = 0;                    //!< QP_FATAL events
+};
+
+/** An asynchronous event: the responder refuses an access. */
+class RnicAsyncTraceTestCase : public TestCase
+{
+public:
+    RnicAsyncTraceTestCase() : TestCase("asynchronous events")
+    {
+    }
+
+private:
+    void Async(const struct rnic_event &event)
+    {
+        m_refusals += event.type == RNIC_EVENT_QP_ACCESS_ERR && event.qpn == m_qpn;
+    }
+
+    void DoRun() override
+    {
+        RnicTestStar star(2);
+
+        star.Build();
+        star.m_nics[1]->TraceConnectWithoutContext(
+            "AsyncEvent", MakeCallback(&RnicAsyncTraceTestCase::Async, this));
+
+        auto qpns = star.Pair(0, 1);
+        Ptr<RnicMemory> nowhere = Create<RnicMemory>(64, 0x999000, true);
+
+        m_qpn = qpns.second;
+        star.m_verbs[0]->PostWrite(qpns.first, 1, star.m_memory[0], 0, nowhere, 0, 64);
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(m_refusals, 1, "told once");
+    }
+
+    uint32_t m_qpn = 0; //!< queue pair of the responder
+    int m_refusals = 0; //!< QP_ACCESS_ERR events of it
 };
 
 /** A sink that posts: callbacks may use verbs. */
@@ -396,6 +423,7 @@ public:
         AddTestCase(new RnicExactTimeTestCase);
         AddTestCase(new RnicCongestionTraceTestCase);
         AddTestCase(new RnicDropTraceTestCase);
+        AddTestCase(new RnicAsyncTraceTestCase);
         AddTestCase(new RnicPostInSinkTestCase);
     }
 };
