@@ -51,18 +51,22 @@ def _number(text):
 
 
 def read_table(folder, name):
-    """Read NAME.csv. A file that is not there or has no rows gives a table that says why."""
+    """Read NAME.csv. A file that is not there or has no rows gives a table that says why.
+
+    Lines that begin with # are notes; in a table without rows the last one says why.
+    """
     wanted = TABLES[name]
     empty = {column: np.array([]) for column in wanted}
     path = os.path.join(folder, name + ".csv")
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            lines = [line for line in file if not line.startswith("#")]
+            lines = file.readlines()
     except FileNotFoundError:
         return Table(empty, f"{name}.csv was not written")
     except (OSError, UnicodeDecodeError) as error:
         raise BadResults(f"{path}: {error}") from None
-    rows = list(csv.reader(lines))
+    notes = [line[1:].strip() for line in lines if line.startswith("#")]
+    rows = list(csv.reader(line for line in lines if not line.startswith("#")))
     if not rows:
         return Table(empty, f"{name}.csv is empty")
     header = [cell.strip() for cell in rows[0]]
@@ -71,7 +75,7 @@ def read_table(folder, name):
         raise BadResults(f"{path}:1: no column {', '.join(lacking)}")
     body = [row for row in rows[1:] if row]
     if not body:
-        return Table(empty, f"{name}.csv has no rows", no_rows=True)
+        return Table(empty, f"{name}.csv: {notes[-1] if notes else 'no rows'}", no_rows=True)
     columns = {}
     for column in wanted:
         at = header.index(column)

@@ -78,10 +78,11 @@ class TimelineTest(unittest.TestCase):
 
     def test_missing_tables_say_why(self):
         synthetic.write(self.folder.name, {"collectives": [{"algorithm": "ring"}]},
-                        queues=synthetic.table("queues", []))
+                        queues=synthetic.table("queues", []),
+                        rates=synthetic.table("rates", [["# no rows: nothing was sent"]]))
         text = self.texts()
-        for why in ("steps.csv was not written", "rates.csv was not written",
-                    "queues.csv has no rows", "pauses.csv was not written"):
+        for why in ("steps.csv was not written", "rates.csv: no rows: nothing was sent",
+                    "queues.csv: no rows", "pauses.csv was not written"):
             self.assertIn(why, text)
 
     def test_an_unfinished_flow_is_hatched(self):
