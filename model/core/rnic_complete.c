@@ -3,8 +3,9 @@
 
 #include "rnic_cq_write.h"
 
-static bool complete_write(struct rnic_device *dev, struct rnic_cq *cq, struct rnic_cqe *cqe,
-                           bool solicited, uint64_t data_ps)
+/* Write a completion. When the CQ is full the queue pair fails, and its host is told. */
+static void complete_write(struct rnic_device *dev, struct rnic_qp *qp, struct rnic_cq *cq,
+                           struct rnic_cqe *cqe, uint64_t data_ps)
 {
     const struct rnic_cq_write_params params = {
         .cqe_bytes = (uint32_t)dev->params.cqe_bytes,
@@ -12,16 +13,22 @@ static bool complete_write(struct rnic_device *dev, struct rnic_cq *cq, struct r
         .poll_latency_ps = dev->params.poll_latency_ps,
     };
 
-    return rnic_cq_write(cq, &dev->cqs, &dev->dma, &dev->events, &params, cqe, solicited, data_ps);
+    if (rnic_cq_write(cq, &dev->cqs, &dev->dma, &dev->events, &params, cqe, data_ps))
+        return;
+    if (qp->state != RNIC_QPS_ERR)
+        rnic_cq_event_push(&dev->events, &(struct rnic_event){.type = RNIC_EVENT_QP_FATAL,
+                                                              .qpn = qp->qpn,
+                                                              .cq = cq->number,
+                                                              .time_ps = data_ps});
+    rnic_complete_to_error(dev, qp, data_ps);
 }
 
-/* Completion of send work request `index`; a full CQ fails the queue pair. */
+/* Completion of send work request `index`. */
 static void complete_send(struct rnic_device *dev, struct rnic_qp *qp, uint32_t index,
                           enum rnic_wc_status status, uint64_t at_ps)
 {
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, index);
-    bool write =
-        wqe->opcode == RNIC_WR_RDMA_WRITE || wqe->opcode == RNIC_WR_RDMA_WRITE_WITH_IMM;
+    bool write = wqe->opcode == RNIC_WR_RDMA_WRITE || wqe->opcode == RNIC_WR_RDMA_WRITE_WITH_IMM;
     struct rnic_cqe cqe = {.wc = {.wr_id = wqe->wr_id,
                                   .status = status,
                                   .opcode = write ? RNIC_WC_RDMA_WRITE : RNIC_WC_SEND,
@@ -30,8 +37,7 @@ static void complete_send(struct rnic_device *dev, struct rnic_qp *qp, uint32_t 
                            .sq_next = index + 1,
                            .is_send = true};
 
-    if (!complete_write(dev, qp->send_cq, &cqe, false, at_ps))
-        rnic_complete_to_error(dev, qp, at_ps);
+    complete_write(dev, qp, qp->send_cq, &cqe, at_ps);
 }
 
 void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
@@ -67,10 +73,9 @@ void rnic_complete_send_error(struct rnic_device *dev, struct rnic_qp *qp,
 void rnic_complete_recv(struct rnic_device *dev, struct rnic_qp *qp, const struct rnic_wc *wc,
                         bool solicited, uint64_t data_ps)
 {
-    struct rnic_cqe cqe = {.wc = *wc};
+    struct rnic_cqe cqe = {.wc = *wc, .solicited = solicited};
 
-    if (!complete_write(dev, qp->recv_cq, &cqe, solicited, data_ps))
-        rnic_complete_to_error(dev, qp, data_ps);
+    complete_write(dev, qp, qp->recv_cq, &cqe, data_ps);
 }
 
 void rnic_complete_flushed_send(struct rnic_device *dev, struct rnic_qp *qp, uint64_t wr_id,
@@ -81,7 +86,7 @@ void rnic_complete_flushed_send(struct rnic_device *dev, struct rnic_qp *qp, uin
         .sq_next = qp->sq.head,
         .is_send = true};
 
-    (void)complete_write(dev, qp->send_cq, &cqe, false, at_ps); /* a full CQ: already in ERR */
+    complete_write(dev, qp, qp->send_cq, &cqe, at_ps);
 }
 
 /* Nothing of this queue pair waits any more: not to be sent, not for an answer, not for a timer. */
@@ -129,4 +134,6 @@ void rnic_complete_reset(struct rnic_device *dev, struct rnic_qp *qp)
     qp->counters = (struct rnic_qp_counters){0};
     rnic_table_cq_discard(qp->send_cq, qp->qpn);
     rnic_table_cq_discard(qp->recv_cq, qp->qpn);
+    rnic_cq_event_forget_qp(&dev->events, qp->qpn);
+    rnic_device_forget_window(dev, qp);
 }

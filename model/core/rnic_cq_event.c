@@ -20,12 +20,20 @@ static bool entry_less(const struct rnic_cq_event_entry *a, const struct rnic_cq
     return a->order < b->order;
 }
 
-void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event)
+static void event_insert(struct rnic_cq_event *events, const struct rnic_cq_event_entry *fresh)
 {
     struct rnic_cq_event_entry *heap = events->heap;
-    struct rnic_cq_event_entry fresh;
-    uint32_t at = events->n;
+    uint32_t at = events->n++;
 
+    while (at > 0 && entry_less(fresh, &heap[(at - 1) / 2])) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = *fresh;
+}
+
+void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event)
+{
     if (event->type >= RNIC_EVENT_PLACED) { /* a trace record */
         if (!rnic_cq_event_wanted(events, event->type))
             return;
@@ -35,13 +43,45 @@ void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *e
         }
     }
     WIRE_ASSERT(events->n < events->cap);
-    fresh = (struct rnic_cq_event_entry){*event, events->arrivals++};
-    events->n++;
-    while (at > 0 && entry_less(&fresh, &heap[(at - 1) / 2])) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
+    event_insert(events, &(struct rnic_cq_event_entry){*event, events->arrivals++});
+}
+
+static bool event_is_of_cq(const struct rnic_event *event, uint32_t cq)
+{
+    return (event->type == RNIC_EVENT_CQ || event->type == RNIC_EVENT_CQ_ERR) && event->cq == cq;
+}
+
+static bool event_is_of_qp(const struct rnic_event *event, uint32_t qpn)
+{
+    return (event->type == RNIC_EVENT_QP_FATAL || event->type == RNIC_EVENT_QP_REQ_ERR ||
+            event->type == RNIC_EVENT_QP_ACCESS_ERR || event->type == RNIC_EVENT_COMM_EST) &&
+           event->qpn == qpn;
+}
+
+/* Build the heap again without what `drop` names; in place, since it only gets smaller. */
+static void event_filter(struct rnic_cq_event *events,
+                         bool (*drop)(const struct rnic_event *event, uint32_t number),
+                         uint32_t number)
+{
+    uint32_t n = events->n;
+
+    events->n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct rnic_cq_event_entry entry = events->heap[i];
+
+        if (!drop(&entry.event, number))
+            event_insert(events, &entry);
     }
-    heap[at] = fresh;
+}
+
+void rnic_cq_event_forget_cq(struct rnic_cq_event *events, uint32_t cq)
+{
+    event_filter(events, event_is_of_cq, cq);
+}
+
+void rnic_cq_event_forget_qp(struct rnic_cq_event *events, uint32_t qpn)
+{
+    event_filter(events, event_is_of_qp, qpn);
 }
 
 bool rnic_cq_event_pop(struct rnic_cq_event *events, uint64_t now_ps, struct rnic_event *event)

@@ -37,6 +37,11 @@ bool rnic_cq_event_reserve(struct rnic_cq_event *events, struct rnic_mem *mem, u
 /** Record an event for event->time_ps; trace types only when wanted. */
 void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event);
 
+/** The CQ is destroyed: what waits to be told of it is forgotten. */
+void rnic_cq_event_forget_cq(struct rnic_cq_event *events, uint32_t cq);
+/** The queue pair is reset or destroyed: the same. */
+void rnic_cq_event_forget_qp(struct rnic_cq_event *events, uint32_t qpn);
+
 static inline bool rnic_cq_event_wanted(const struct rnic_cq_event *events,
                                         enum rnic_event_type type)
 {

@@ -21,6 +21,7 @@ struct rnic_cqe {
     uint64_t visible_ps;
     uint32_t sq_next; /* send queue slots before this index are free once it was polled */
     bool is_send;
+    bool solicited;
     bool discarded; /* its queue pair was reset or destroyed */
 };
 

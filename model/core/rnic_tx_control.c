@@ -36,8 +36,11 @@ static void control_merge(struct rnic_tx_control *control, uint32_t prio,
         control->lost++;
         return;
     }
-    control->records[found].psn = record->psn;
-    control->records[found].msn = record->msn;
+    if (wire_psn_diff(record->psn, control->records[found].psn) > 0) { /* not a repeated one */
+        control->records[found].psn = record->psn;
+        control->records[found].msn = record->msn;
+        control->records[found].ready_ps = record->ready_ps;
+    }
     control->merged++;
 }
 

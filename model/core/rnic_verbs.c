@@ -2,6 +2,7 @@
 #include "rnic_verbs.h"
 
 #include "rnic_complete.h"
+#include "rnic_cq_write.h"
 #include "rnic_tx_build.h"
 #include "rnic_tx_rate.h"
 
@@ -114,8 +115,12 @@ int rnic_create_cq(struct rnic_device *dev, uint32_t entries, uint32_t *cq, uint
 
 int rnic_destroy_cq(struct rnic_device *dev, uint32_t cq, uint64_t now_ps)
 {
+    int err = rnic_table_cq_remove(&dev->cqs, &dev->mem, cq);
+
     (void)now_ps;
-    return rnic_table_cq_remove(&dev->cqs, &dev->mem, cq);
+    if (err == 0)
+        rnic_cq_event_forget_cq(&dev->events, cq);
+    return err;
 }
 
 /* A polled send completion gives its slots, and the unsignalled ones before it, back. */
@@ -154,13 +159,9 @@ int rnic_req_notify_cq(struct rnic_device *dev, uint32_t number, bool solicited_
 {
     struct rnic_cq *cq = rnic_table_cq_find(&dev->cqs, number);
 
-    (void)now_ps;
     if (cq == NULL)
         return RNIC_ERR_NOENT;
-    if (!solicited_only)
-        cq->arm = RNIC_CQ_ARMED;
-    else if (cq->arm == RNIC_CQ_IDLE)
-        cq->arm = RNIC_CQ_ARMED_SOLICITED; /* armed for any stays armed for any */
+    rnic_cq_write_arm(cq, &dev->events, solicited_only, dev->params.event_latency_ps, now_ps);
     return 0;
 }
 
@@ -337,7 +338,6 @@ int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps)
     if (qp == NULL)
         return RNIC_ERR_NOENT;
     rnic_complete_reset(dev, qp);
-    rnic_device_forget_window(dev, qp);
     qp->send_cq->refs--;
     qp->recv_cq->refs--;
     rnic_table_mr_pd(&dev->mrs, qp->pd)->refs--;
