@@ -150,6 +150,8 @@ static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_
     at_ps = wire_max_ps(at_ps, rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes,
                                                    at_ps));
     rnic_tx_build_request(&build, qp, wqe, qp->cur_packet, dev->ip_id, frame);
+    if (rnic_tx_replay_in_flight(&qp->replay) + 1 == dev->params.max_in_flight)
+        frame->bth_flags |= WIRE_BTH_ACKREQ; /* no more may follow before an answer: ask for it */
     device_passage(dev, RNIC_BLOCK_TX_SCHED, qp, frame, cause_ps, at_ps);
     read_ps = at_ps;
     if (!rnic_access_gather(&path, qp->pd, wqe->sge, wqe->num_sge, qp->cur_packet << qp->mtu_shift,
@@ -268,14 +270,14 @@ static void rx_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndr
 
 /* Refuse a request for good: NAK, event to our host, queue pair to ERR. */
 static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, uint8_t code,
-                                uint64_t at_ps)
+                                enum wire_drop drop, uint64_t at_ps)
 {
     qp->counters.naks_tx++;
     rx_answer(dev, qp, (uint8_t)(DEVICE_NAK | code), qp->resp.psn, at_ps);
     device_event(dev, code == DEVICE_NAK_ACCESS ? RNIC_EVENT_QP_ACCESS_ERR : RNIC_EVENT_QP_REQ_ERR,
                  qp, code, at_ps);
     rnic_complete_to_error(dev, qp, at_ps);
-    return device_drop(dev, WIRE_DROP_REFUSED);
+    return device_drop(dev, drop);
 }
 
 /* What RX PSN check did not let through to placement. */
@@ -297,13 +299,12 @@ static enum wire_drop rx_not_new(struct rnic_device *dev, struct rnic_qp *qp,
     case RNIC_RX_RNR_SILENT:
         return device_drop(dev, WIRE_DROP_RNR_WAIT);
     case RNIC_RX_UNSUPPORTED:
-        (void)rx_refuse(dev, qp, DEVICE_NAK_INVALID, at_ps);
-        return WIRE_DROP_UNSUPPORTED;
+        return rx_refuse(dev, qp, DEVICE_NAK_INVALID, WIRE_DROP_UNSUPPORTED, at_ps);
     case RNIC_RX_INVALID:
     case RNIC_RX_NEW:
         break;
     }
-    return rx_refuse(dev, qp, DEVICE_NAK_INVALID, at_ps);
+    return rx_refuse(dev, qp, DEVICE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
 }
 
 /* The packet is in memory: completion, trace, acknowledge. */
@@ -352,14 +353,14 @@ static enum wire_drop rx_request(struct rnic_device *dev, struct rnic_qp *qp,
         rx_answer(dev, qp, (uint8_t)(DEVICE_RNR_NAK | qp->min_rnr_timer), qp->resp.psn, at_ps);
         return device_drop(dev, WIRE_DROP_RNR_WAIT);
     case RNIC_RX_NAK_ACCESS:
-        return rx_refuse(dev, qp, DEVICE_NAK_ACCESS, at_ps);
+        return rx_refuse(dev, qp, DEVICE_NAK_ACCESS, WIRE_DROP_REFUSED, at_ps);
     case RNIC_RX_NAK_OP:
-        return rx_refuse(dev, qp, DEVICE_NAK_OP, at_ps);
+        return rx_refuse(dev, qp, DEVICE_NAK_OP, WIRE_DROP_REFUSED, at_ps);
     case RNIC_RX_NAK_INVALID:
     case RNIC_RX_PLACED:
         break;
     }
-    return rx_refuse(dev, qp, DEVICE_NAK_INVALID, at_ps);
+    return rx_refuse(dev, qp, DEVICE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
 }
 
 /* ---- receive a response ---- */

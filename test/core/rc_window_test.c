@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What may be in flight at once, and that a full window does not wait for a timer. */
+#include "card.h"
+
+static struct card_bench bench;
+static struct card *const a = &bench.cards[0], *const b = &bench.cards[1];
+
+static void open_bench(uint64_t max_in_flight, uint64_t ack_every)
+{
+    struct card_options options = card_options_ideal();
+
+    options.params.max_in_flight = max_in_flight;
+    options.params.ack_every = ack_every;
+    options.delay_ps = 2000000;
+    card_bench_open(&bench, 2, &options);
+    card_fill(a->bytes, a->n_bytes, 1);
+}
+
+/* The packet that fills the window asks, whatever ack_every says: else only a timeout would help. */
+static void full_window_asks_for_an_answer(void)
+{
+    open_bench(4, 64);
+    card_write(a, 1, 0, 0, 10 * 1024);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_BYTES(b->bytes, a->bytes, 10 * 1024);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 10);
+    for (size_t i = 0; i < 10; i++) /* packets 3 and 7 fill it, 9 is the last */
+        CHECK_EQ((card_log_at(&bench, a->station, true, i)->frame.bth_flags & WIRE_BTH_ACKREQ) != 0,
+                 i == 3 || i == 7 || i == 9);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 0);
+    CHECK_EQ(card_counters(a, a->qpn).retransmitted_packets, 0);
+    card_bench_close(&bench);
+}
+
+static void window_of_one_is_a_packet_a_round_trip(void)
+{
+    uint64_t round_trip_ps = 2 * 2000000;
+
+    open_bench(1, 64);
+    card_write(a, 1, 0, 0, 5 * 1024);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(card_log_count(&bench, b->station, false), 5);
+    for (size_t i = 1; i < 5; i++)
+        CHECK(card_log_at(&bench, a->station, true, i)->left_ps >=
+              card_log_at(&bench, a->station, true, i - 1)->left_ps + round_trip_ps);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 0);
+    card_bench_close(&bench);
+}
+
+CHECK_SUITE(rc_window, CHECK_CASE(full_window_asks_for_an_answer),
+            CHECK_CASE(window_of_one_is_a_packet_a_round_trip))
