@@ -226,6 +226,7 @@ void engine_touch(struct engine *engine, uint32_t port)
     } else if ((mac->flags & ENGINE_MAC_DIRTY) == 0) {
         uint32_t last = engine->dirty_first + engine->dirty_n++;
 
+        WIRE_ASSERT(engine->dirty_n <= engine->ports_size);
         mac->flags |= ENGINE_MAC_DIRTY;
         engine->dirty[last < engine->ports_size ? last : last - engine->ports_size] = port;
     }

@@ -271,7 +271,7 @@ static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
     far_migrate(wheel);
 }
 
-/* Fill an empty `current` with the first slot, if its first event is at or before @p until_ps. */
+/* Fill an empty `current` with the first slot, if it begins at or before @p until_ps. */
 static bool wheel_refill(struct engine_wheel *wheel, uint64_t until_ps)
 {
     uint64_t slot = wheel_slot_first(wheel);
@@ -279,12 +279,7 @@ static bool wheel_refill(struct engine_wheel *wheel, uint64_t until_ps)
     WIRE_ASSERT(wheel->head == wheel->tail);
     wheel->head = wheel->tail = 0;
     if (slot != 0) {
-        uint64_t start_ps = wheel_slot_start_ps(slot);
-
-        if (start_ps > until_ps)
-            return false;
-        if (until_ps - start_ps < (UINT64_C(1) << ENGINE_WHEEL_SLOT_SHIFT) - 1 &&
-            wheel_slot_min_ps(wheel, slot) > until_ps)
+        if (wheel_slot_start_ps(slot) > until_ps)
             return false;
         wheel_take(wheel, slot);
         return true;

@@ -61,7 +61,7 @@ void engine_wheel_fini(struct engine_wheel *wheel);
 /** Add an event; @p event->time_ps is not before the last one popped and not WIRE_NEVER. */
 void engine_wheel_schedule(struct engine_wheel *wheel, const struct engine_event *event);
 
-/** Take the first event at or before @p until_ps. @return false: there is none, nothing changed. */
+/** Take the first event at or before @p until_ps. @return false: none; no order has changed. */
 bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engine_event *event);
 
 /** Time of the first event, WIRE_NEVER: none. Changes nothing that can be seen. */

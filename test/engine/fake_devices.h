@@ -12,7 +12,7 @@
 #define FAKE_DEVICES_H
 
 #include "check.h"
-#include "engine.h"
+#include "engine_state.h"
 #include "wire_codec.h"
 
 #define FAKE_PORTS 512u
@@ -40,8 +40,9 @@ struct rnic_device {
     uint32_t station;
     struct fake_queue queue[WIRE_CLASSES];
     struct wire_frame *raw, **raw_last;
-    bool corrupt;     /* frames leave with a bit hit */
-    uint64_t hold_ps; /* > 0: a pull takes the blank, the frame is ready this much later */
+    bool corrupt;         /* frames leave with a bit hit */
+    uint64_t hold_ps;     /* > 0: a pull takes the blank, the frame is ready this much later */
+    uint64_t postpone_ps; /* > 0: a pull moves its frame this far once, and gives nothing */
     struct wire_frame *held;
     uint32_t psn, pulls, wakes, received;
     struct fake_rx *rx;
@@ -146,6 +147,11 @@ bool rnic_tx(struct rnic_device *nic, uint64_t now_ps, uint32_t ready_classes,
         if (queue->n == 0 || (ready_classes >> c & 1) == 0 ||
             queue->tx[queue->head].ready_ps > now_ps)
             continue;
+        if (nic->postpone_ps > 0) {
+            queue->tx[queue->head].ready_ps = now_ps + nic->postpone_ps;
+            nic->postpone_ps = 0;
+            return false;
+        }
         fake_fill(nic, *frame, &queue->tx[queue->head++], c);
         queue->n--;
         if (nic->hold_ps == 0)
@@ -452,10 +458,17 @@ static struct fake_star *fake_star(const struct engine_config *config, uint32_t 
     return star;
 }
 
+/* Also: when nothing is pending or held, every frame is back in the pool. */
 static void fake_star_free(struct fake_star *star)
 {
-    for (uint32_t h = 0; h < star->hosts; h++)
+    bool idle = star->engine->wheel->pending == 0 && star->sw->held == 0;
+
+    for (uint32_t h = 0; h < star->hosts; h++) {
+        idle = idle && star->nic[h]->held == NULL && star->nic[h]->raw == NULL;
         fake_nic_free(star->nic[h]);
+    }
+    if (idle)
+        CHECK_EQ(star->engine->pool.frames_used, 0);
     free(star->sw);
     engine_destroy(star->engine); /* last: it calls no device */
     free(star);

@@ -221,6 +221,21 @@ static void card_may_hold_a_frame(void)
     fake_star_free(star);
 }
 
+/* A pull that gives nothing: the blank goes back, the kick comes again when the card says so. */
+static void pull_may_give_nothing(void)
+{
+    struct engine_link_params link = fake_link(RATE_100G, 0);
+    struct fake_star *star = fake_star(&plain, 2, &link);
+
+    star->nic[0]->postpone_ps = 5000;
+    fake_send(star->nic[0], 1, 20, 0, 100);
+    engine_touch(star->engine, 0);
+    engine_run(star->engine, WIRE_NEVER);
+    CHECK_EQ(star->nic[1]->rx[0].time_ps, 5100 + 2 * 7200);
+    CHECK_EQ(star->nic[0]->pulls, 2);
+    fake_star_free(star);
+}
+
 static void wakes_come_once_at_their_time(void)
 {
     struct engine_link_params link = fake_link(RATE_100G, US);
@@ -346,5 +361,6 @@ CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(refused_connections_change_nothing), CHECK_CASE(switch_of_300_ports_runs),
             CHECK_CASE(pulls_only_when_something_may_be_ready),
             CHECK_CASE(kick_moves_with_what_waits), CHECK_CASE(card_may_hold_a_frame),
-            CHECK_CASE(wakes_come_once_at_their_time), CHECK_CASE(every_frame_is_accounted_for),
-            CHECK_CASE(missing_frame_is_noticed), CHECK_CASE(losses_are_by_direction))
+            CHECK_CASE(pull_may_give_nothing), CHECK_CASE(wakes_come_once_at_their_time),
+            CHECK_CASE(every_frame_is_accounted_for), CHECK_CASE(missing_frame_is_noticed),
+            CHECK_CASE(losses_are_by_direction))
