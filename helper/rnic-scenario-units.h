@@ -31,7 +31,7 @@ bool RnicParseQuantity(const std::string &text, wire_unit unit, uint64_t &value,
 /** @return how a value of this unit is written: "a time such as \"1us\"". */
 std::string RnicUnitExpectation(wire_unit unit);
 
-/** @return the base unit's name in results: "ps", "bps", "bytes", "count", "bool", "enum", "ratio". */
+/** @return the base unit's name in results: "ps", "bps", "bytes", "count", "bool", ... */
 std::string RnicUnitName(wire_unit unit);
 
 /** @return a value in base units as people write it, exact: "1us", "100Gbps", "32MB", "4". */

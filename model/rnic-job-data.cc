@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic-job-data.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -25,19 +26,32 @@ uint64_t Mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* Byte `offset` of what transfer `id` sends. */
-uint8_t PatternByte(uint32_t id, uint64_t offset)
+// Eight bytes at `offset` (a multiple of 8) of what transfer `id` sends.
+uint64_t PatternWord(uint32_t id, uint64_t offset)
 {
-    uint64_t word = Mix((uint64_t(id) + 1) * 0x9E3779B97F4A7C15u + offset / 8);
-    return static_cast<uint8_t>(word >> (offset % 8 * 8));
+    return Mix((uint64_t(id) + 1) * 0x9E3779B97F4A7C15u + offset / 8);
 }
 
 void FillPattern(uint32_t id, uint8_t *to, uint64_t bytes)
 {
-    for (uint64_t i = 0; i < bytes; i++)
+    for (uint64_t i = 0; i < bytes; i += 8)
     {
-        to[i] = PatternByte(id, i);
+        const uint64_t word = PatternWord(id, i);
+        std::memcpy(to + i, &word, std::min<uint64_t>(8, bytes - i));
     }
+}
+
+// Largest input of one rank: the sum of all stays exact.
+uint32_t InputBound(uint32_t ranks)
+{
+    return (FLOAT_EXACT - 1) / ranks;
+}
+
+uint32_t InputOf(uint32_t bound, uint32_t rank, uint64_t index)
+{
+    uint32_t hash = static_cast<uint32_t>(index) * 2654435761u + rank * 0x9E3779B1u;
+    hash = (hash ^ (hash >> 15)) * 0x85EBCA6Bu;
+    return static_cast<uint32_t>((uint64_t(hash) * (bound + 1)) >> 32);
 }
 
 } // namespace
@@ -49,10 +63,7 @@ void RnicJobData::Free::operator()(uint8_t *bytes) const
 
 uint32_t RnicJobData::Input(uint32_t ranks, uint32_t rank, uint64_t index)
 {
-    const uint32_t bound = (FLOAT_EXACT - 1) / ranks;
-    uint32_t hash = static_cast<uint32_t>(index) * 2654435761u + rank * 0x9E3779B1u;
-    hash = (hash ^ (hash >> 15)) * 0x85EBCA6Bu;
-    return static_cast<uint32_t>((uint64_t(hash) * (bound + 1)) >> 32);
+    return InputOf(InputBound(ranks), rank, index);
 }
 
 RnicJobData::RnicJobData(const RnicJobGraph &graph) : m_blocks(graph.hosts), m_sizes(graph.hosts, 0)
@@ -77,12 +88,13 @@ RnicJobData::RnicJobData(const RnicJobGraph &graph) : m_blocks(graph.hosts), m_s
     }
     for (const RnicJobCollective &c : graph.collectives)
     {
+        const uint32_t bound = InputBound(c.ranks);
         for (uint32_t rank = 0; rank < c.ranks; rank++)
         {
             uint8_t *array = Bytes(c.arrays[rank]);
             for (uint64_t i = 0; i < c.bytes / 4; i++)
             {
-                float value = static_cast<float>(Input(c.ranks, rank, i));
+                float value = static_cast<float>(InputOf(bound, rank, i));
                 std::memcpy(array + i * 4, &value, 4);
             }
         }
@@ -154,17 +166,23 @@ bool RnicJobData::VerifyCollective(const RnicJobGraph &graph, uint32_t collectiv
     {
         return false;
     }
+    const uint32_t bound = InputBound(c.ranks);
+    std::vector<const uint8_t *> arrays;
+    for (uint32_t buffer : c.arrays)
+    {
+        arrays.push_back(Bytes(buffer));
+    }
     for (uint64_t i = 0; i < c.bytes / 4; i++)
     {
-        uint32_t sum = 0; /* in integers, not in floats as the ring adds */
+        uint32_t sum = 0; // in integers, not in floats as the ring adds
         for (uint32_t rank = 0; rank < c.ranks; rank++)
         {
-            sum += Input(c.ranks, rank, i);
+            sum += InputOf(bound, rank, i);
         }
         const float expected = static_cast<float>(sum);
-        for (uint32_t rank = 0; rank < c.ranks; rank++)
+        for (const uint8_t *array : arrays)
         {
-            if (std::memcmp(Bytes(c.arrays[rank]) + i * 4, &expected, 4) != 0)
+            if (std::memcmp(array + i * 4, &expected, 4) != 0)
             {
                 return false;
             }
@@ -175,9 +193,11 @@ bool RnicJobData::VerifyCollective(const RnicJobGraph &graph, uint32_t collectiv
 
 bool RnicJobData::VerifyTransfer(const RnicJobGraph &graph, uint32_t id, const uint8_t *at)
 {
-    for (uint64_t i = 0; i < graph.transfers[id].bytes; i++)
+    const uint64_t bytes = graph.transfers[id].bytes;
+    for (uint64_t i = 0; i < bytes; i += 8)
     {
-        if (at[i] != PatternByte(id, i))
+        const uint64_t word = PatternWord(id, i);
+        if (std::memcmp(at + i, &word, std::min<uint64_t>(8, bytes - i)) != 0)
         {
             return false;
         }
