@@ -154,7 +154,7 @@ def kind_of(path, text):
             return "nsrunner" if name.endswith("runner.cc") else "nstest"
         return "support"
     if folder == "scenarios":
-        return "runner"
+        return "tool" if name.endswith(".c") else "runner"
     if folder == "examples":
         return "example"
     if "toml++/toml.h" in text or (name.endswith(".cc") and '-toml.h"' in text):

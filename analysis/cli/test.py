@@ -8,7 +8,6 @@ A build that fails is a failed test. A program that exits with status 77 is skip
 
 import argparse
 import concurrent.futures
-import filecmp
 import os
 import re
 import signal
@@ -16,7 +15,7 @@ import subprocess
 import time
 
 from analysis.cli import build, setup
-from analysis.cli.common import PYTHON, ROOT, Failure, jobs, show, sources, tail
+from analysis.cli.common import PYTHON, ROOT, Failure, jobs, sources, tail
 
 BUILDS = build.RELEASE
 SKIPPED = 77
@@ -201,7 +200,7 @@ class NsSuites(Group):
 
 
 class PythonTests(Group):
-    """Python test programs; they find the built programs through RNIC_BUILD."""
+    """Python test programs; RNIC_RUN names the built runner."""
 
     title = "python"
 
@@ -212,72 +211,40 @@ class PythonTests(Group):
         build.release()
 
     def one(self, name):
-        env = {"RNIC_BUILD": BUILDS, "RNIC_LONG": "1" if self.options.long else ""}
+        env = {"RNIC_RUN": os.path.join(BUILDS, "rnic-run"),
+               "RNIC_LONG": "1" if self.options.long else ""}
         return execute([PYTHON, os.path.join("test", name + ".py")], 900, env)
 
 
 class Scenarios(Group):
     """Every scenario with [[expect]] bounds must exit with 0.
 
-    A comment line "# test: WORDS" in the scenario says more: `long` runs it only with --long;
-    `variants` runs it again, with wire = true and with trace = true, and flows.csv must not change
-    by a byte. Files in test/golden/NAME/ must equal those of the results folder.
+    A comment line "# test: long" in the scenario keeps it for --long. What must not change a result
+    (wire, tracing, another run) is tested in test/scenario.
     """
 
     title = "scenario"
     runner = os.path.join(BUILDS, "rnic-run")
-    variants = {"again": [], "wire": ["nic.wire=true"], "trace": ["run.trace=true"]}
 
-    def _read(self):
-        """{name: marker words} of the scenarios that are tests."""
+    def names(self):
         folder = os.path.join(ROOT, "scenarios")
-        found = {}
+        found = []
         for name in sorted(os.listdir(folder)):
             if name.endswith(".toml"):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     text = file.read()
-                marks = re.findall(r"^#\s*test:(.*)$", text, re.M)
-                if re.search(r"^\s*\[\[expect\]\]", text, re.M):
-                    found[name[:-len(".toml")]] = re.split(r"[,\s]+", " ".join(marks).strip())
+                slow = re.search(r"^#\s*test:\s*long\b", text, re.M)
+                if (re.search(r"^\s*\[\[expect\]\]", text, re.M)
+                        and (self.options.long or not slow)):
+                    found.append(name[:-len(".toml")])
         return found
-
-    def names(self):
-        return [name for name, marks in self._read().items()
-                if self.options.long or "long" not in marks]
 
     def prepare(self):
         build.release()
 
-    def _simulate(self, name, label, sets):
-        out = os.path.join(BUILDS, "test-results", f"{name}-{label}")
-        call = [self.runner, f"scenarios/{name}.toml", "--out", out]
-        for pair in sets:
-            call += ["--set", pair]
-        return out, execute(call, 1800)
-
     def one(self, name):
-        base, (status, seconds, output) = self._simulate(name, "base", [])
-        if status != 0:
-            return status, seconds, output
-        golden = os.path.join(ROOT, "test", "golden", name)
-        for file in sorted(os.listdir(golden)) if os.path.isdir(golden) else []:
-            if not self._same(os.path.join(base, file), os.path.join(golden, file)):
-                return 1, seconds, output + f"{file} differs from test/golden/{name}/{file}\n"
-        if "variants" in self._read()[name]:
-            for label, sets in self.variants.items():
-                out, (status, more, text) = self._simulate(name, label, sets)
-                seconds, output = seconds + more, output + text
-                if status != 0:
-                    return status, seconds, output
-                if not self._same(os.path.join(base, "flows.csv"),
-                                  os.path.join(out, "flows.csv")):
-                    return 1, seconds, output + f"flows.csv of {show(out)} differs\n"
-        return 0, seconds, output
-
-    @staticmethod
-    def _same(one, other):
-        return (os.path.isfile(one) and os.path.isfile(other)
-                and filecmp.cmp(one, other, shallow=False))
+        out = os.path.join(BUILDS, "test-results", name)
+        return execute([self.runner, f"scenarios/{name}.toml", "--out", out], 1800)
 
 
 def wanted(group, words):

@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     from scapy.utils import PcapReader
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUNNER = os.path.join(os.environ.get("RNIC_BUILD", os.path.join(ROOT, "build")), "rnic-run")
+RUNNER = os.environ.get("RNIC_RUN") or os.path.join(ROOT, "build", "rnic-run")
 
 # Four writers with one reader behind one slow buffer: data, ACKs, CNPs and pause frames.
 SCENARIO = """

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUNNER = os.environ.get("RNIC_RUN") or os.path.join(ROOT, "build", "release", "rnic-run")
+RUNNER = os.environ.get("RNIC_RUN") or os.path.join(ROOT, "build", "rnic-run")
 
 STAR = """[topology]
 kind = "star"
