@@ -76,8 +76,7 @@ static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t w
 
     wake_ps = wire_max_ps(wake_ps, engine->now_ps);
     if (engine_timer_set(&cold->wake, &cold->wake_parked, wake_ps))
-        engine_run_schedule(engine, device_port, ENGINE_RANK_LOCAL, ENGINE_KIND_WAKE, wake_ps,
-                            NULL);
+        engine_run_schedule(engine, device_port, ENGINE_RANK_WAKE, ENGINE_KIND_WAKE, wake_ps, NULL);
 }
 
 static void run_look_switch(struct engine *engine, uint32_t first)
@@ -376,7 +375,7 @@ static void run_event(struct engine *engine, const struct engine_event *event)
             run_pull(engine, port);
         break;
     case ENGINE_KIND_WAKE:
-        if (run_timer(engine, event, ENGINE_RANK_LOCAL, &cold->wake, &cold->wake_parked))
+        if (run_timer(engine, event, ENGINE_RANK_WAKE, &cold->wake, &cold->wake_parked))
             run_wake(engine, port);
         break;
     case ENGINE_KIND_PAUSE:

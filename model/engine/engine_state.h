@@ -3,8 +3,9 @@
  * @file
  * What the files of the engine share: its state, the order of events, the trace test.
  *
- * Order at one time: port, then rank (arrivals, then changes of the pause state, then the port's
- * own doing), then the port's sequence. So what has arrived by t is seen before a MAC starts at t.
+ * Order at one time: port, then rank (arrivals, then changes of the pause state, then timers of the
+ * card or switch, then the port's own doing), then the port's sequence. So what has arrived by t,
+ * and what a timer decides at t, is seen before a MAC starts at t.
  * Arrivals need no sequence: on one line no two end at the same time. So what a port does depends
  * on its own history only, not on who scheduled first.
  *
@@ -28,7 +29,12 @@ enum engine_kind {
     ENGINE_KIND_USER,    /* ptr: struct engine_user */
 };
 
-enum engine_rank { ENGINE_RANK_ARRIVAL, ENGINE_RANK_PAUSE, ENGINE_RANK_LOCAL };
+enum engine_rank {
+    ENGINE_RANK_ARRIVAL,
+    ENGINE_RANK_PAUSE,
+    ENGINE_RANK_WAKE, /* apart: a card that is traced is woken more often */
+    ENGINE_RANK_LOCAL
+};
 
 #define ENGINE_ORDER_PORT_SHIFT 42u
 #define ENGINE_ORDER_RANK_SHIFT 40u
@@ -86,7 +92,7 @@ static inline uint32_t engine_event_port(const struct engine_event *event)
 void engine_run_look(struct engine *engine, uint32_t port);
 /* Look at the ports that hooks have touched meanwhile, until there are none. */
 void engine_run_serve(struct engine *engine);
-/* Schedule an event of a port; rank LOCAL or PAUSE takes its next sequence number. */
+/* Schedule an event of a port; every rank but ARRIVAL takes its next sequence number. */
 void engine_run_schedule(struct engine *engine, uint32_t port, enum engine_rank rank,
                          enum engine_kind kind, uint64_t when_ps, void *ptr);
 

@@ -256,6 +256,33 @@ static void wakes_come_once_at_their_time(void)
     fake_star_free(star);
 }
 
+static void note_wakes(void *ctx, const struct engine_trace *record)
+{
+    struct rnic_device *nic = ctx;
+
+    if (record->port == nic->station)
+        nic->echo_bytes = nic->wakes; /* as many as there were when the frame left */
+}
+
+/* Whichever was armed first: a card that is traced is woken more often, and must not act anew. */
+static void timer_at_the_same_time_runs_before_the_mac(void)
+{
+    struct engine_link_params link = fake_link(RATE_100G, US);
+    struct fake_star *star = fake_star(&plain, 2, &link);
+    const struct engine_hooks hooks = {
+        .ctx = star->nic[0], .trace = note_wakes, .trace_mask = 1u << ENGINE_TRACE_TX};
+
+    engine_set_hooks(star->engine, &hooks);
+    fake_send(star->nic[0], 1, 20, 0, 5 * US);
+    engine_touch(star->engine, 0); /* arms the kick */
+    star->nic[0]->wake_ps = 5 * US;
+    engine_touch(star->engine, 0); /* then the wake */
+    engine_run(star->engine, 5 * US);
+    CHECK_EQ(star->nic[0]->wakes, 1);
+    CHECK_EQ(star->nic[0]->echo_bytes, 1);
+    fake_star_free(star);
+}
+
 /* ---- drops and conservation ---- */
 
 static void every_frame_is_accounted_for(void)
@@ -362,5 +389,6 @@ CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(pulls_only_when_something_may_be_ready),
             CHECK_CASE(kick_moves_with_what_waits), CHECK_CASE(card_may_hold_a_frame),
             CHECK_CASE(pull_may_give_nothing), CHECK_CASE(wakes_come_once_at_their_time),
+            CHECK_CASE(timer_at_the_same_time_runs_before_the_mac),
             CHECK_CASE(every_frame_is_accounted_for), CHECK_CASE(missing_frame_is_noticed),
             CHECK_CASE(losses_are_by_direction))
