@@ -22,7 +22,7 @@ class RnicDrive
 {
 public:
     virtual ~RnicDrive() = default;
-    /** The engine's next event is now at @p next_ps (WIRE_NEVER: none). Not called while it runs. */
+    /** The next event of the engine, which does not run now, is at @p next_ps; WIRE_NEVER: none. */
     virtual void NextChanged(uint64_t next_ps) = 0;
     /** During a run an ns-3 event was scheduled at @p at_ps: the run must not go beyond it. */
     virtual void Delivered(uint64_t at_ps) = 0;
