@@ -2,6 +2,7 @@
 #include "card.h"
 
 #define CARD_FIRST_STATION 10u
+#define CARD_SETTLE_PS 10000000u /* until all that was written is visible */
 #define CARD_STEPS_MAX 50000000u /* a run that needs more goes round in circles */
 
 struct card_options card_options_ideal(void)
@@ -500,8 +501,7 @@ void card_bench_run(struct card_bench *bench, uint64_t until_ps)
         bench->now_ps = next_ps;
         bench_step(bench);
     }
-    if (until_ps != WIRE_NEVER)
-        bench->now_ps = until_ps;
+    bench->now_ps = until_ps != WIRE_NEVER ? until_ps : bench->now_ps + CARD_SETTLE_PS;
 }
 
 /* ---- the log ---- */

@@ -156,7 +156,7 @@ struct rnic_qp_counters card_counters(const struct card *card, uint32_t qpn);
 
 /**
  * Run until @p until_ps (then that is the time), or with WIRE_NEVER until nothing is left to
- * happen. Events are drained into card->events.
+ * happen and 10 us more, so that all completions are visible. Events are drained into card->events.
  */
 void card_bench_run(struct card_bench *bench, uint64_t until_ps);
 
