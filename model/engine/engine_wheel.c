@@ -11,12 +11,6 @@
 static_assert((ENGINE_WHEEL_SLOTS & WHEEL_MASK) == 0, "slots index by mask");
 static_assert(ENGINE_WHEEL_WORDS % 64 == 0, "summary words are full");
 
-/* Slots count from 1, so that slot_taken 0 is "none yet". */
-static uint64_t wheel_slot_of(uint64_t time_ps)
-{
-    return (time_ps >> ENGINE_WHEEL_SLOT_SHIFT) + 1;
-}
-
 static uint64_t wheel_slot_start_ps(uint64_t slot)
 {
     return (slot - 1) << ENGINE_WHEEL_SLOT_SHIFT;
@@ -62,7 +56,7 @@ void engine_wheel_fini(struct engine_wheel *wheel)
 
 static void wheel_slot_insert(struct engine_wheel *wheel, const struct engine_event *event)
 {
-    uint64_t slot = wheel_slot_of(event->time_ps);
+    uint64_t slot = engine_wheel_slot_of(event->time_ps);
     uint32_t s = (uint32_t)(slot & WHEEL_MASK);
     uint32_t node = wheel->free_node;
 
@@ -148,7 +142,7 @@ static void far_push(struct engine_wheel *wheel, const struct engine_event *even
         i = (i - 1) / 4;
     }
     wheel->far[i] = *event;
-    wheel->far_slot = wheel_slot_of(wheel->far[0].time_ps);
+    wheel->far_slot = engine_wheel_slot_of(wheel->far[0].time_ps);
 }
 
 static struct engine_event far_pop(struct engine_wheel *wheel)
@@ -173,7 +167,7 @@ static struct engine_event far_pop(struct engine_wheel *wheel)
     }
     if (n > 0)
         wheel->far[i] = last;
-    wheel->far_slot = n > 0 ? wheel_slot_of(wheel->far[0].time_ps) : FAR_NONE;
+    wheel->far_slot = n > 0 ? engine_wheel_slot_of(wheel->far[0].time_ps) : FAR_NONE;
     return top;
 }
 
@@ -246,16 +240,24 @@ static void current_sort(struct engine_event *events, size_t n)
     }
 }
 
-/* Move slot @p slot, the first that is not empty, into `current`. */
-static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
+/* Slot @p slot is empty now, and the last one taken. */
+static void wheel_clear(struct engine_wheel *wheel, uint64_t slot)
 {
     uint32_t s = (uint32_t)(slot & WHEEL_MASK);
-    uint32_t n = wheel->slots[s];
 
     wheel->slots[s] = 0;
     wheel->bitmap[s / 64] &= ~(UINT64_C(1) << s % 64);
     if (wheel->bitmap[s / 64] == 0)
         wheel->summary[s / 4096] &= ~(UINT64_C(1) << s / 64 % 64);
+    wheel->slot_taken = slot;
+}
+
+/* Move slot @p slot, the first that is not empty, into `current`. */
+static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
+{
+    uint32_t n = wheel->slots[slot & WHEEL_MASK];
+
+    wheel_clear(wheel, slot);
     while (n != 0) {
         struct engine_event *node = &wheel->nodes[n - 1];
         uint32_t next = node->next;
@@ -267,15 +269,12 @@ static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
     }
     if (wheel->tail > 1)
         current_sort(wheel->current, wheel->tail);
-    wheel->slot_taken = slot;
     far_migrate(wheel);
 }
 
-/* Fill an empty `current` with the first slot, if it begins at or before @p until_ps. */
-static bool wheel_refill(struct engine_wheel *wheel, uint64_t until_ps)
+/* Fill an empty `current` with slot @p slot, the first (0: none), if it begins by @p until_ps. */
+static bool wheel_refill(struct engine_wheel *wheel, uint64_t slot, uint64_t until_ps)
 {
-    uint64_t slot = wheel_slot_first(wheel);
-
     WIRE_ASSERT(wheel->head == wheel->tail);
     wheel->head = wheel->tail = 0;
     if (slot != 0) {
@@ -296,16 +295,33 @@ static bool wheel_refill(struct engine_wheel *wheel, uint64_t until_ps)
     return true;
 }
 
+/* The event of slot @p slot when it is alone there, as most are: no copy, no sorting. */
+static inline bool wheel_pop_alone(struct engine_wheel *wheel, uint64_t slot, uint64_t until_ps,
+                                   struct engine_event *event)
+{
+    uint32_t n = wheel->slots[slot & WHEEL_MASK];
+    struct engine_event *node = &wheel->nodes[n - 1];
+
+    if (node->next != 0 || node->time_ps > until_ps)
+        return false;
+    *event = *node;
+    node->next = wheel->free_node;
+    wheel->free_node = n;
+    wheel->head = wheel->tail = 0;
+    wheel_clear(wheel, slot);
+    far_migrate(wheel);
+    wheel->next_ps = 0;
+    wheel->pending--;
+    return true;
+}
+
 /* ---- contract ---- */
 
-void engine_wheel_schedule(struct engine_wheel *wheel, const struct engine_event *event)
+void engine_wheel_schedule_rare(struct engine_wheel *wheel, const struct engine_event *event)
 {
-    uint64_t slot = wheel_slot_of(event->time_ps);
+    uint64_t slot = engine_wheel_slot_of(event->time_ps);
 
     WIRE_ASSERT(event->time_ps != WIRE_NEVER);
-    wheel->pending++;
-    if (event->time_ps < wheel->next_ps)
-        wheel->next_ps = event->time_ps;
     if (slot <= wheel->slot_taken)
         current_insert(wheel, event);
     else if (WIRE_LIKELY(slot - wheel->slot_taken < ENGINE_WHEEL_SLOTS))
@@ -316,8 +332,14 @@ void engine_wheel_schedule(struct engine_wheel *wheel, const struct engine_event
 
 bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engine_event *event)
 {
-    if (wheel->head == wheel->tail && !wheel_refill(wheel, until_ps))
-        return false;
+    if (wheel->head == wheel->tail) {
+        uint64_t slot = wheel_slot_first(wheel);
+
+        if (WIRE_LIKELY(slot != 0 && wheel_pop_alone(wheel, slot, until_ps, event)))
+            return true;
+        if (!wheel_refill(wheel, slot, until_ps))
+            return false;
+    }
     if (wheel->current[wheel->head].time_ps > until_ps)
         return false;
     *event = wheel->current[wheel->head++];
@@ -344,7 +366,7 @@ uint64_t engine_wheel_peek_ps(struct engine_wheel *wheel)
 
 void engine_wheel_advance(struct engine_wheel *wheel, uint64_t now_ps)
 {
-    uint64_t before = wheel_slot_of(now_ps) - 1;
+    uint64_t before = engine_wheel_slot_of(now_ps) - 1;
 
     WIRE_ASSERT(now_ps != WIRE_NEVER);
     if (before <= wheel->slot_taken)

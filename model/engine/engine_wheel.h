@@ -59,10 +59,17 @@ bool engine_wheel_init(struct engine_wheel *wheel);
 void engine_wheel_fini(struct engine_wheel *wheel);
 
 /** Add an event; @p event->time_ps is not before the last one popped and not WIRE_NEVER. */
-void engine_wheel_schedule(struct engine_wheel *wheel, const struct engine_event *event);
+static inline void engine_wheel_schedule(struct engine_wheel *wheel,
+                                         const struct engine_event *event);
 
 /** Take the first event at or before @p until_ps. @return false: none; no order has changed. */
 bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engine_event *event);
+
+/** After a pop at @p now_ps: is no other event pending at that time? */
+static inline bool engine_wheel_quiet(const struct engine_wheel *wheel, uint64_t now_ps)
+{
+    return wheel->head == wheel->tail || wheel->current[wheel->head].time_ps > now_ps;
+}
 
 /** Time of the first event, WIRE_NEVER: none. Changes nothing that can be seen. */
 uint64_t engine_wheel_peek_ps(struct engine_wheel *wheel);
@@ -79,6 +86,42 @@ static inline bool engine_wheel_before(const struct engine_event *a, const struc
     __extension__ typedef unsigned __int128 u128;
 
     return ((u128)a->time_ps << 64 | a->order) < ((u128)b->time_ps << 64 | b->order);
+}
+
+/* ---- the path of nearly every event: a slot of the window, a node that was used before ---- */
+
+/* Slots count from 1, so that slot_taken 0 is "none yet". */
+static inline uint64_t engine_wheel_slot_of(uint64_t time_ps)
+{
+    return (time_ps >> ENGINE_WHEEL_SLOT_SHIFT) + 1;
+}
+
+/** Out-of-line part of engine_wheel_schedule. */
+void engine_wheel_schedule_rare(struct engine_wheel *wheel, const struct engine_event *event);
+
+static inline void engine_wheel_schedule(struct engine_wheel *wheel,
+                                         const struct engine_event *event)
+{
+    uint64_t slot = engine_wheel_slot_of(event->time_ps);
+    uint32_t s = (uint32_t)slot & (ENGINE_WHEEL_SLOTS - 1);
+    uint32_t n = wheel->free_node;
+    struct engine_event *node;
+
+    wheel->pending++;
+    if (event->time_ps < wheel->next_ps)
+        wheel->next_ps = event->time_ps;
+    /* One comparison: after the slot taken, and inside the window. */
+    if (WIRE_UNLIKELY(slot - wheel->slot_taken - 1 >= ENGINE_WHEEL_SLOTS - 1 || n == 0)) {
+        engine_wheel_schedule_rare(wheel, event);
+        return;
+    }
+    node = &wheel->nodes[n - 1];
+    wheel->free_node = node->next;
+    *node = *event;
+    node->next = wheel->slots[s];
+    wheel->slots[s] = n;
+    wheel->bitmap[s / 64] |= UINT64_C(1) << s % 64;
+    wheel->summary[s / 4096] |= UINT64_C(1) << s / 64 % 64;
 }
 
 #endif
