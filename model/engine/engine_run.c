@@ -6,19 +6,6 @@
 
 #define WAKE_REPEATS_MAX 1000000u /* wakes of one device at one time: beyond it, it is stuck */
 
-void engine_run_schedule(struct engine *engine, uint32_t port, enum engine_rank rank,
-                         enum engine_kind kind, uint64_t when_ps, void *ptr)
-{
-    struct engine_event event = {.time_ps = when_ps, .ptr = ptr, .kind = kind};
-    uint64_t seq = rank == ENGINE_RANK_ARRIVAL ? 0 : engine->macs[port].seq++;
-
-    WIRE_ASSERT(when_ps >= engine->now_ps);
-    WIRE_ASSERT(seq <= ENGINE_SEQ_MAX);
-    event.order =
-        (uint64_t)port << ENGINE_ORDER_PORT_SHIFT | (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq;
-    engine_wheel_schedule(engine->wheel, &event);
-}
-
 /* ---- traces ---- */
 
 static void run_trace_emit(struct engine *engine, struct engine_trace record)
@@ -56,8 +43,21 @@ static uint64_t run_tx_next(const struct engine *engine, uint32_t port)
     return rnic_tx_next(mac->nic, mac->ready);
 }
 
-/* Arm the port's kick for the next pull that may succeed, none when nothing waits. */
-static void run_set_kick(struct engine *engine, uint32_t port)
+static void run_pull(struct engine *engine, uint32_t port);
+
+/* A kick armed for now would be the very next event. */
+static inline bool run_quiet(const struct engine *engine)
+{
+    return engine_wheel_quiet(engine->wheel, engine->now_ps) && engine->dirty_n == 0 &&
+           !engine->stop;
+}
+
+/*
+ * Arm the port's kick for the next pull that may succeed, none when nothing waits. When that is now
+ * and it is the only thing left to do now (@p only: nothing else in this call), it is done at once
+ * instead: the same order, an event less for every frame that finds its egress idle.
+ */
+static void run_set_kick(struct engine *engine, uint32_t port, bool only)
 {
     struct engine_mac *mac = &engine->macs[port];
     uint64_t next_ps;
@@ -65,6 +65,10 @@ static void run_set_kick(struct engine *engine, uint32_t port)
     if (mac->peer == WIRE_STATION_NONE)
         return;
     next_ps = run_tx_next(engine, port);
+    if (only && next_ps <= engine->now_ps && mac->free_ps <= engine->now_ps && run_quiet(engine)) {
+        run_pull(engine, port);
+        return;
+    }
     next_ps = wire_max_ps(next_ps, wire_max_ps(mac->free_ps, engine->now_ps));
     if (engine_timer_set(&mac->kick, &engine->ports[port].kick_parked, next_ps))
         engine_run_schedule(engine, port, ENGINE_RANK_LOCAL, ENGINE_KIND_KICK, next_ps, NULL);
@@ -82,10 +86,16 @@ static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t w
 static void run_look_switch(struct engine *engine, uint32_t first)
 {
     struct fabric_switch *sw = engine->macs[first].sw;
-    int kicked;
+    int kicked = fabric_next_kick(sw);
+    bool only = true;
 
-    while ((kicked = fabric_next_kick(sw)) >= 0)
-        run_set_kick(engine, first + (uint32_t)kicked);
+    while (kicked >= 0) {
+        int next = fabric_next_kick(sw);
+
+        only = only && next < 0;
+        run_set_kick(engine, first + (uint32_t)kicked, only);
+        kicked = next >= 0 ? next : fabric_next_kick(sw);
+    }
     if (run_traced(engine, ENGINE_TRACE_FABRIC))
         run_trace_fabric(engine, first);
     run_set_wake(engine, first, fabric_next_wake(sw));
@@ -100,7 +110,7 @@ static void run_look_nic(struct engine *engine, uint32_t port)
         if (engine->hooks.nic_event != NULL)
             engine->hooks.nic_event(engine->hooks.ctx, port, &event);
     }
-    run_set_kick(engine, port);
+    run_set_kick(engine, port, true);
     run_set_wake(engine, port, rnic_next_wake(nic));
 }
 
@@ -111,7 +121,7 @@ void engine_run_look(struct engine *engine, uint32_t port)
         run_look_nic(engine, port);
         return;
     }
-    run_set_kick(engine, port);
+    run_set_kick(engine, port, false);
     run_look_switch(engine, engine->ports[port].device_port);
 }
 
@@ -226,7 +236,7 @@ static void run_pause_changed(struct engine *engine, uint32_t port, uint32_t cha
                                                      .port = port,
                                                      .paused_classes = ENGINE_ALL_CLASSES &
                                                                        ~(uint32_t)mac->ready});
-    run_set_kick(engine, port);
+    run_set_kick(engine, port, true);
 }
 
 static void run_pause(struct engine *engine, uint32_t port, struct wire_frame *frame)

@@ -92,8 +92,22 @@ static inline uint32_t engine_event_port(const struct engine_event *event)
 void engine_run_look(struct engine *engine, uint32_t port);
 /* Look at the ports that hooks have touched meanwhile, until there are none. */
 void engine_run_serve(struct engine *engine);
+
 /* Schedule an event of a port; every rank but ARRIVAL takes its next sequence number. */
-void engine_run_schedule(struct engine *engine, uint32_t port, enum engine_rank rank,
-                         enum engine_kind kind, uint64_t when_ps, void *ptr);
+static inline void engine_run_schedule(struct engine *engine, uint32_t port, enum engine_rank rank,
+                                       enum engine_kind kind, uint64_t when_ps, void *ptr)
+{
+    uint64_t seq = rank == ENGINE_RANK_ARRIVAL ? 0 : engine->macs[port].seq++;
+    struct engine_event event = {
+        .time_ps = when_ps,
+        .order = (uint64_t)port << ENGINE_ORDER_PORT_SHIFT |
+                 (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq,
+        .ptr = ptr,
+        .kind = kind};
+
+    WIRE_ASSERT(when_ps >= engine->now_ps && when_ps != WIRE_NEVER);
+    WIRE_ASSERT(seq <= ENGINE_SEQ_MAX);
+    engine_wheel_schedule(engine->wheel, &event);
+}
 
 #endif
