@@ -121,6 +121,12 @@ static void fake_fill(struct rnic_device *nic, struct wire_frame *frame, const s
     }
 }
 
+/* A held frame holds up its own class only. */
+static bool fake_holds(const struct rnic_device *nic, uint32_t prio)
+{
+    return nic->held != NULL && nic->held->prio == prio;
+}
+
 bool rnic_tx(struct rnic_device *nic, uint64_t now_ps, uint32_t ready_classes,
              struct wire_frame **frame, struct wire_frame **spare)
 {
@@ -133,9 +139,8 @@ bool rnic_tx(struct rnic_device *nic, uint64_t now_ps, uint32_t ready_classes,
             nic->raw_last = &nic->raw;
         return true;
     }
-    if (nic->held != NULL) {
-        if (nic->held->ready_ps > now_ps || (ready_classes >> nic->held->prio & 1) == 0)
-            return false;
+    if (nic->held != NULL && nic->held->ready_ps <= now_ps &&
+        (ready_classes >> nic->held->prio & 1) != 0) {
         *spare = *frame;
         *frame = nic->held;
         nic->held = NULL;
@@ -144,7 +149,7 @@ bool rnic_tx(struct rnic_device *nic, uint64_t now_ps, uint32_t ready_classes,
     for (uint8_t c = 0; c < WIRE_CLASSES; c++) {
         struct fake_queue *queue = &nic->queue[c];
 
-        if (queue->n == 0 || (ready_classes >> c & 1) == 0 ||
+        if (queue->n == 0 || (ready_classes >> c & 1) == 0 || fake_holds(nic, c) ||
             queue->tx[queue->head].ready_ps > now_ps)
             continue;
         if (nic->postpone_ps > 0) {
@@ -154,7 +159,7 @@ bool rnic_tx(struct rnic_device *nic, uint64_t now_ps, uint32_t ready_classes,
         }
         fake_fill(nic, *frame, &queue->tx[queue->head++], c);
         queue->n--;
-        if (nic->hold_ps == 0)
+        if (nic->hold_ps == 0 || nic->held != NULL)
             return true;
         nic->held = *frame;
         nic->held->ready_ps = now_ps + nic->hold_ps;
@@ -170,10 +175,10 @@ uint64_t rnic_tx_next(const struct rnic_device *nic, uint32_t ready_classes)
 
     if (nic->raw != NULL && (ready_classes >> nic->raw->prio & 1) != 0)
         return 0;
-    if (nic->held != NULL)
-        return (ready_classes >> nic->held->prio & 1) != 0 ? nic->held->ready_ps : WIRE_NEVER;
+    if (nic->held != NULL && (ready_classes >> nic->held->prio & 1) != 0)
+        next_ps = nic->held->ready_ps;
     for (uint32_t c = 0; c < WIRE_CLASSES; c++) {
-        if (nic->queue[c].n > 0 && (ready_classes >> c & 1) != 0)
+        if (nic->queue[c].n > 0 && (ready_classes >> c & 1) != 0 && !fake_holds(nic, c))
             next_ps = wire_min_ps(next_ps, nic->queue[c].tx[nic->queue[c].head].ready_ps);
     }
     return next_ps;

@@ -221,6 +221,25 @@ static void card_may_hold_a_frame(void)
     fake_star_free(star);
 }
 
+/* The pull that takes the blank gives nothing, and the next one, at once, a frame. */
+static void card_that_holds_a_frame_may_send_another(void)
+{
+    struct engine_link_params link = fake_link(RATE_100G, 0);
+    struct fake_star *star = fake_star(&plain, 2, &link);
+
+    star->nic[0]->hold_ps = 33333;
+    fake_send(star->nic[0], 1, 20, 0, 100);
+    fake_send(star->nic[0], 1, 20, 1, 100);
+    engine_touch(star->engine, 0);
+    engine_run(star->engine, WIRE_NEVER);
+    CHECK_EQ(star->nic[1]->rx_n, 2);
+    CHECK_EQ(star->nic[1]->rx[0].prio, 1);
+    CHECK_EQ(star->nic[1]->rx[0].time_ps, 100 + 2 * 7200);
+    CHECK_EQ(star->nic[1]->rx[1].time_ps, 100 + 33333 + 2 * 7200);
+    CHECK(engine_check_conservation(star->engine));
+    fake_star_free(star);
+}
+
 /* A pull that gives nothing: the blank goes back, the kick comes again when the card says so. */
 static void pull_may_give_nothing(void)
 {
@@ -388,7 +407,8 @@ CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(refused_connections_change_nothing), CHECK_CASE(switch_of_300_ports_runs),
             CHECK_CASE(pulls_only_when_something_may_be_ready),
             CHECK_CASE(kick_moves_with_what_waits), CHECK_CASE(card_may_hold_a_frame),
-            CHECK_CASE(pull_may_give_nothing), CHECK_CASE(wakes_come_once_at_their_time),
+            CHECK_CASE(card_that_holds_a_frame_may_send_another), CHECK_CASE(pull_may_give_nothing),
+            CHECK_CASE(wakes_come_once_at_their_time),
             CHECK_CASE(timer_at_the_same_time_runs_before_the_mac),
             CHECK_CASE(every_frame_is_accounted_for), CHECK_CASE(missing_frame_is_noticed),
             CHECK_CASE(losses_are_by_direction))
