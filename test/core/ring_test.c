@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Rings: free-running counters, and slots that remember nothing. */
+#include "check.h"
+#include "rnic_ring.h"
+
+#define SGE 3u
+#define STRIDE (sizeof(struct rnic_wqe) + SGE * sizeof(struct rnic_sge))
+
+static uint8_t slots[16 * STRIDE] __attribute__((aligned(64)));
+
+static void a_ring_is_a_power_of_two(void)
+{
+    static const uint32_t cases[][2] = {{1, 1}, {2, 2}, {3, 4}, {5, 8}, {16, 16}, {17, 32}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_EQ(rnic_ring_bytes(cases[i][0], 64), 64 * cases[i][1]);
+}
+
+static void full_is_full_also_over_the_wrap_of_the_counters(void)
+{
+    static const uint32_t starts[] = {0, 0xFFFFFFF8u, 0xFFFFFFFFu, 0x7FFFFFFEu};
+
+    for (size_t s = 0; s < sizeof starts / sizeof starts[0]; s++) {
+        struct rnic_ring ring;
+        struct rnic_send_wr wr = {0};
+
+        rnic_ring_init(&ring, slots, 16, STRIDE);
+        ring.head = ring.tail = starts[s];
+        for (uint32_t i = 0; i < 16; i++) {
+            CHECK(!rnic_ring_full(&ring));
+            wr.wr_id = i;
+            (void)rnic_ring_post_send(&ring, &wr, 0, 0);
+        }
+        CHECK(rnic_ring_full(&ring));
+        for (uint32_t i = 0; i < 16; i++)
+            CHECK_EQ(rnic_ring_wqe(&ring, starts[s] + i)->wr_id, i);
+        ring.tail++;
+        CHECK(!rnic_ring_full(&ring));
+    }
+}
+
+/* known-bugs A25. */
+static void every_field_of_a_slot_is_written_afresh(void)
+{
+    struct rnic_sge sges[SGE] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+    struct rnic_send_wr wr = {.wr_id = 42,
+                              .opcode = RNIC_WR_SEND,
+                              .send_flags = RNIC_SEND_SIGNALED,
+                              .imm = 11,
+                              .rkey = 12,
+                              .remote_addr = 13,
+                              .sg_list = sges,
+                              .num_sge = 2};
+    struct rnic_ring ring;
+    struct rnic_wqe *wqe;
+
+    memset(slots, 0xFF, sizeof slots);
+    rnic_ring_init(&ring, slots, 16, STRIDE);
+    wqe = rnic_ring_post_send(&ring, &wr, 7, 999);
+    CHECK_EQ(wqe->wr_id, 42);
+    CHECK_EQ(wqe->remote_addr, 13);
+    CHECK_EQ(wqe->known_ps, 999);
+    CHECK_EQ(wqe->length, 7);
+    CHECK_EQ(wqe->rkey, 12);
+    CHECK_EQ(wqe->imm, 11);
+    CHECK_EQ(wqe->packets, 0);
+    CHECK_EQ(wqe->psn.v, 0);
+    CHECK_EQ(wqe->opcode, RNIC_WR_SEND);
+    CHECK_EQ(wqe->flags, RNIC_SEND_SIGNALED);
+    CHECK_EQ(wqe->num_sge, 2);
+    CHECK_EQ(wqe->fetched, 0);
+    CHECK_EQ(wqe->status, RNIC_WC_SUCCESS);
+    CHECK_BYTES(wqe->sge, sges, 2 * sizeof sges[0]);
+}
+
+static void a_receive_request_too(void)
+{
+    struct rnic_sge sge = {100, 200, 300};
+    struct rnic_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
+    struct rnic_ring ring;
+    struct rnic_rqe *rqe;
+
+    memset(slots, 0xFF, sizeof slots);
+    rnic_ring_init(&ring, slots, 4, STRIDE);
+    rnic_ring_post_recv(&ring, &wr, 200);
+    rqe = rnic_ring_at(&ring, 0);
+    CHECK_EQ(rqe->wr_id, 5);
+    CHECK_EQ(rqe->length, 200);
+    CHECK_EQ(rqe->num_sge, 1);
+    CHECK_BYTES(rqe->sge, &sge, sizeof sge);
+    rnic_ring_post_recv(&ring, &(struct rnic_recv_wr){.wr_id = 6}, 0);
+    rqe = rnic_ring_at(&ring, 1);
+    CHECK_EQ(rqe->length, 0);
+    CHECK_EQ(rqe->num_sge, 0);
+}
+
+CHECK_SUITE(ring, CHECK_CASE(a_ring_is_a_power_of_two),
+            CHECK_CASE(full_is_full_also_over_the_wrap_of_the_counters),
+            CHECK_CASE(every_field_of_a_slot_is_written_afresh), CHECK_CASE(a_receive_request_too))
