@@ -252,20 +252,30 @@ static void wheel_clear(struct engine_wheel *wheel, uint64_t slot)
     wheel->slot_taken = slot;
 }
 
-/* Move slot @p slot, the first that is not empty, into `current`. */
+/*
+ * Move slot @p slot, the first that is not empty, into an empty `current`. The list has the newest
+ * first; in the order of scheduling it is nearly sorted.
+ */
 static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
 {
-    uint32_t n = wheel->slots[slot & WHEEL_MASK];
+    uint32_t first = wheel->slots[slot & WHEEL_MASK];
+    size_t n = 0;
 
+    WIRE_ASSERT(wheel->tail == 0);
     wheel_clear(wheel, slot);
-    while (n != 0) {
-        struct engine_event *node = &wheel->nodes[n - 1];
+    for (uint32_t at = first; at != 0; at = wheel->nodes[at - 1].next)
+        n++;
+    while (n > wheel->current_size)
+        wheel->current = wheel_grow(wheel->current, &wheel->current_size);
+    wheel->tail = n;
+    while (first != 0) {
+        struct engine_event *node = &wheel->nodes[first - 1];
         uint32_t next = node->next;
 
-        current_append(wheel, node);
+        wheel->current[--n] = *node;
         node->next = wheel->free_node;
-        wheel->free_node = n;
-        n = next;
+        wheel->free_node = first;
+        first = next;
     }
     if (wheel->tail > 1)
         current_sort(wheel->current, wheel->tail);
