@@ -86,6 +86,12 @@ size_t Lines(const std::string &text, const std::string &word)
     return n;
 }
 
+/** @returns the number of lines of @p text. */
+size_t AllLines(const std::string &text)
+{
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
 } // namespace
 
 /** Every frame of a port, sent and received, pause frames too, is in its file as it was. */
@@ -191,13 +197,13 @@ private:
         const std::string cnps =
             Output(tshark + "-Y 'infiniband.bth.opcode == 129' -T fields -e frame.number");
 
-        NS_TEST_EXPECT_MSG_EQ(std::count(opcodes.begin(), opcodes.end(), '\n'), frames, "frames");
+        NS_TEST_EXPECT_MSG_EQ(AllLines(opcodes), frames, "frames");
         NS_TEST_EXPECT_MSG_EQ(Lines(opcodes, "6"), 1, "one WRITE First");
         NS_TEST_EXPECT_MSG_EQ(Lines(opcodes, "8"), 1, "one WRITE Last");
         NS_TEST_EXPECT_MSG_EQ(Lines(opcodes, "7"), 291, "300000 / 1024 packets in all");
         NS_TEST_EXPECT_MSG_EQ(wrong, "", "nothing tshark objects to");
-        NS_TEST_EXPECT_MSG_EQ(std::count(pauses.begin(), pauses.end(), '\n'), m_pauses, "PFC");
-        NS_TEST_EXPECT_MSG_EQ(std::count(cnps.begin(), cnps.end(), '\n'), m_cnps, "CNPs");
+        NS_TEST_EXPECT_MSG_EQ(AllLines(pauses), m_pauses, "PFC");
+        NS_TEST_EXPECT_MSG_EQ(AllLines(cnps), m_cnps, "CNPs");
     }
 
     void DoRun() override
