@@ -53,6 +53,16 @@ static bool access_allowed(const struct rnic_access_path *path, uint32_t pd,
     return true;
 }
 
+static uint64_t access_get(const struct rnic_access_path *path, const struct access_piece *piece,
+                           uint8_t *to, uint64_t in_ps)
+{
+    uint64_t ready_ps = access_ready(path, piece->mr, piece->va, piece->bytes, in_ps);
+
+    if (piece->mr->host != NULL && to != NULL)
+        memcpy(to, piece->mr->host + (piece->va - piece->mr->va), piece->bytes);
+    return rnic_dma_read(path->dma, ready_ps, piece->bytes);
+}
+
 bool rnic_access_gather(const struct rnic_access_path *path, uint32_t pd,
                         const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,
                         uint8_t *to, bool *backed, uint64_t *done_ps)
@@ -61,21 +71,14 @@ bool rnic_access_gather(const struct rnic_access_path *path, uint32_t pd,
     struct access_piece piece;
 
     *backed = true;
-    if (!access_allowed(path, pd, sges, n, offset, bytes, 0))
-        return false;
-    for (; bytes > 0; offset += piece.bytes, bytes -= piece.bytes) {
-        bool found = access_piece(path, pd, sges, n, offset, bytes, 0, &piece);
-        uint64_t ready_ps = access_ready(path, piece.mr, piece.va, piece.bytes, start_ps);
-
-        WIRE_ASSERT(found);
-        (void)found;
-        *done_ps = wire_max_ps(*done_ps, rnic_dma_read(path->dma, ready_ps, piece.bytes));
-        if (piece.mr->host == NULL || to == NULL) {
-            *backed = false;
-        } else {
-            memcpy(to, piece.mr->host + (piece.va - piece.mr->va), piece.bytes);
-            to += piece.bytes;
-        }
+    while (bytes > 0) {
+        if (!access_piece(path, pd, sges, n, offset, bytes, 0, &piece))
+            return false; /* what was read so far is dropped with the packet */
+        *done_ps = wire_max_ps(*done_ps, access_get(path, &piece, to, start_ps));
+        *backed = *backed && piece.mr->host != NULL && to != NULL;
+        to = to == NULL ? NULL : to + piece.bytes;
+        offset += piece.bytes;
+        bytes -= piece.bytes;
     }
     return true;
 }

@@ -30,7 +30,7 @@ struct rnic_access_path {
  * @param to      room for @p bytes, or NULL: no bytes are wanted
  * @param backed  out: all of it was copied
  * @param done_ps in: start; out: when it is on the card
- * @return false: an lkey, its domain or bounds are wrong; nothing was read
+ * @return false: an lkey, its domain or bounds are wrong; @p to holds nothing of use
  */
 bool rnic_access_gather(const struct rnic_access_path *path, uint32_t pd,
                         const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,

@@ -35,20 +35,6 @@ static enum wire_drop device_drop(struct rnic_device *dev, enum wire_drop drop)
     return drop;
 }
 
-static struct rnic_access_path device_path(struct rnic_device *dev)
-{
-    return (struct rnic_access_path){.mrs = &dev->mrs, .pages = &dev->pages, .dma = &dev->dma};
-}
-
-static struct rnic_tx_build_params device_build(const struct rnic_device *dev)
-{
-    return (struct rnic_tx_build_params){
-        .station = dev->station,
-        .ack_every = (uint32_t)dev->params.ack_every,
-        .ecn_bits = dev->params.ecn ? WIRE_ECN_ECT0 : WIRE_ECN_NOT_ECT,
-    };
-}
-
 static void device_event(struct rnic_device *dev, enum rnic_event_type type,
                          const struct rnic_qp *qp, uint64_t value, uint64_t time_ps)
 {
@@ -136,8 +122,6 @@ static void tx_local_error(struct rnic_device *dev, struct rnic_qp *qp, struct r
 static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps,
                       struct wire_frame *frame)
 {
-    const struct rnic_tx_build_params build = device_build(dev);
-    const struct rnic_access_path path = device_path(dev);
     struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
     uint64_t cause_ps, at_ps, read_ps;
     bool backed;
@@ -149,12 +133,12 @@ static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_
     at_ps = rnic_cache_get(&dev->qps.cache, &qp->cache, cause_ps);
     at_ps = wire_max_ps(at_ps, rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes,
                                                    at_ps));
-    rnic_tx_build_request(&build, qp, wqe, qp->cur_packet, dev->ip_id, frame);
+    rnic_tx_build_request(&dev->build, qp, wqe, qp->cur_packet, dev->ip_id, frame);
     if (rnic_tx_replay_in_flight(&qp->replay) + 1 == dev->params.max_in_flight)
         frame->bth_flags |= WIRE_BTH_ACKREQ; /* no more may follow before an answer: ask for it */
     device_passage(dev, RNIC_BLOCK_TX_SCHED, qp, frame, cause_ps, at_ps);
     read_ps = at_ps;
-    if (!rnic_access_gather(&path, qp->pd, wqe->sge, wqe->num_sge, qp->cur_packet << qp->mtu_shift,
+    if (!rnic_access_gather(&dev->path, qp->pd, wqe->sge, wqe->num_sge, qp->cur_packet << qp->mtu_shift,
                             frame->payload_bytes, frame->payload, &backed, &read_ps)) {
         tx_local_error(dev, qp, wqe, now_ps);
         return false;
@@ -202,9 +186,7 @@ bool rnic_tx(struct rnic_device *dev, uint64_t now_ps, uint32_t ready_classes,
     WIRE_ASSERT(*frame != NULL);
     *spare = NULL;
     if (rnic_tx_control_pop(&dev->control, ready_classes, now_ps, &record)) {
-        const struct rnic_tx_build_params build = device_build(dev);
-
-        rnic_tx_build_control(&build, &record, dev->ip_id++, *frame);
+        rnic_tx_build_control(&dev->build, &record, dev->ip_id++, *frame);
         dev->counters.tx_frames++;
         return true;
     }
@@ -233,8 +215,11 @@ bool rnic_tx(struct rnic_device *dev, uint64_t now_ps, uint32_t ready_classes,
 
 uint64_t rnic_tx_next(const struct rnic_device *dev, uint32_t ready_classes)
 {
-    return wire_min_ps(rnic_tx_control_next_ps(&dev->control, ready_classes),
-                       rnic_tx_sched_next_ps(&dev->sched, ready_classes));
+    uint64_t next_ps = rnic_tx_sched_next_ps(&dev->sched, ready_classes);
+
+    return next_ps == 0 || dev->control.classes == 0
+               ? next_ps
+               : wire_min_ps(next_ps, rnic_tx_control_next_ps(&dev->control, ready_classes));
 }
 
 void rnic_post_raw(struct rnic_device *dev, struct wire_frame *frame, uint64_t now_ps)
@@ -332,13 +317,12 @@ static void rx_placed(struct rnic_device *dev, struct rnic_qp *qp, const struct 
 static enum wire_drop rx_request(struct rnic_device *dev, struct rnic_qp *qp,
                                  const struct wire_frame *frame, uint64_t at_ps)
 {
-    const struct rnic_access_path path = device_path(dev);
     enum rnic_rx_verdict verdict = rnic_rx_check(qp, frame);
     struct rnic_rx_place_result result;
 
     if (verdict != RNIC_RX_NEW)
         return rx_not_new(dev, qp, frame, verdict, at_ps);
-    result = rnic_rx_place(qp, frame, &path, (uint32_t)dev->params.rq_fetch_bytes, at_ps);
+    result = rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps);
     device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
     if (result.placed == RNIC_RX_PLACED) {
         rx_placed(dev, qp, frame, &result, at_ps);
@@ -702,6 +686,13 @@ struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *con
     dev->cc_config = config->cc_config;
     dev->station = config->station;
     dev->retry_wake_ps = WIRE_NEVER;
+    dev->build = (struct rnic_tx_build_params){
+        .station = dev->station,
+        .ack_every = (uint32_t)dev->params.ack_every,
+        .ecn_bits = dev->params.ecn ? WIRE_ECN_ECT0 : WIRE_ECN_NOT_ECT,
+    };
+    dev->path =
+        (struct rnic_access_path){.mrs = &dev->mrs, .pages = &dev->pages, .dma = &dev->dma};
     rnic_mem_add(&dev->mem, (uint8_t *)memory + device_own_bytes(), DEVICE_ARENA_BYTES);
     rnic_dma_init(&dev->dma, &dev->params);
     device_cache(dev, &dev->qps.cache, dev->params.qp_cache_entries);

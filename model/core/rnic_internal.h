@@ -8,6 +8,7 @@
 #ifndef RNIC_INTERNAL_H
 #define RNIC_INTERNAL_H
 
+#include "rnic_access.h"
 #include "rnic_cq_event.h"
 #include "rnic_device.h"
 #include "rnic_dma.h"
@@ -15,6 +16,7 @@
 #include "rnic_table_mr.h"
 #include "rnic_table_page.h"
 #include "rnic_table_qp.h"
+#include "rnic_tx_build.h"
 #include "rnic_tx_control.h"
 #include "rnic_tx_sched.h"
 
@@ -26,6 +28,8 @@ struct rnic_device {
     uint16_t ip_id; /* of the next packet */
     uint64_t retry_wake_ps; /* not later than the earliest deadline of any queue pair */
 
+    struct rnic_tx_build_params build; /* from params, for every packet */
+    struct rnic_access_path path;      /* to the tables below */
     struct rnic_tx_sched sched;     /* tx_sched */
     struct rnic_tx_control control; /* tx_control */
     struct rnic_stage tx_stage, rx_stage;

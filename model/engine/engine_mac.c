@@ -25,6 +25,8 @@ static uint64_t timer_unpark(struct engine_timer_parked *parked)
 {
     uint64_t at_ps = parked->at_ps[0];
 
+    if (WIRE_LIKELY(at_ps == WIRE_NEVER))
+        return at_ps;
     for (uint32_t i = 1; i < ENGINE_TIMER_PARKED; i++)
         parked->at_ps[i - 1] = parked->at_ps[i];
     parked->at_ps[ENGINE_TIMER_PARKED - 1] = WIRE_NEVER;

@@ -106,9 +106,11 @@ static void run_look_nic(struct engine *engine, uint32_t port)
     struct rnic_device *nic = engine->macs[port].nic;
     struct rnic_event event;
 
-    while (rnic_event(nic, engine->now_ps, &event)) {
-        if (engine->hooks.nic_event != NULL)
-            engine->hooks.nic_event(engine->hooks.ctx, port, &event);
+    if (rnic_next_wake(nic) <= engine->now_ps) { /* events that are visible are part of it */
+        while (rnic_event(nic, engine->now_ps, &event)) {
+            if (engine->hooks.nic_event != NULL)
+                engine->hooks.nic_event(engine->hooks.ctx, port, &event);
+        }
     }
     run_set_kick(engine, port, true);
     run_set_wake(engine, port, rnic_next_wake(nic));
@@ -400,7 +402,8 @@ static void run_event(struct engine *engine, const struct engine_event *event)
         run_user(engine, event->ptr);
         break;
     }
-    engine_run_serve(engine);
+    if (WIRE_UNLIKELY(engine->dirty_n > 0))
+        engine_run_serve(engine);
 }
 
 /* ---- contract ---- */

@@ -98,16 +98,12 @@ static inline void engine_run_schedule(struct engine *engine, uint32_t port, enu
                                        enum engine_kind kind, uint64_t when_ps, void *ptr)
 {
     uint64_t seq = rank == ENGINE_RANK_ARRIVAL ? 0 : engine->macs[port].seq++;
-    struct engine_event event = {
-        .time_ps = when_ps,
-        .order = (uint64_t)port << ENGINE_ORDER_PORT_SHIFT |
-                 (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq,
-        .ptr = ptr,
-        .kind = kind};
+    uint64_t order = (uint64_t)port << ENGINE_ORDER_PORT_SHIFT |
+                     (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq;
 
     WIRE_ASSERT(when_ps >= engine->now_ps && when_ps != WIRE_NEVER);
     WIRE_ASSERT(seq <= ENGINE_SEQ_MAX);
-    engine_wheel_schedule(engine->wheel, &event);
+    engine_wheel_add(engine->wheel, when_ps, order, kind, ptr);
 }
 
 #endif

@@ -99,29 +99,45 @@ static inline uint64_t engine_wheel_slot_of(uint64_t time_ps)
 /** Out-of-line part of engine_wheel_schedule. */
 void engine_wheel_schedule_rare(struct engine_wheel *wheel, const struct engine_event *event);
 
-static inline void engine_wheel_schedule(struct engine_wheel *wheel,
-                                         const struct engine_event *event)
+/*
+ * Field by field into the node: a copy through a record on the stack would be read back in wider
+ * pieces than it was written in, which stalls.
+ */
+static inline void engine_wheel_add(struct engine_wheel *wheel, uint64_t time_ps, uint64_t order,
+                                    uint32_t kind, void *ptr)
 {
-    uint64_t slot = engine_wheel_slot_of(event->time_ps);
+    uint64_t slot = engine_wheel_slot_of(time_ps);
     uint32_t s = (uint32_t)slot & (ENGINE_WHEEL_SLOTS - 1);
     uint32_t n = wheel->free_node;
     struct engine_event *node;
 
     wheel->pending++;
-    if (event->time_ps < wheel->next_ps)
-        wheel->next_ps = event->time_ps;
+    if (time_ps < wheel->next_ps)
+        wheel->next_ps = time_ps;
     /* One comparison: after the slot taken, and inside the window. */
     if (WIRE_UNLIKELY(slot - wheel->slot_taken - 1 >= ENGINE_WHEEL_SLOTS - 1 || n == 0)) {
-        engine_wheel_schedule_rare(wheel, event);
+        engine_wheel_schedule_rare(wheel, &(struct engine_event){.time_ps = time_ps,
+                                                                 .order = order,
+                                                                 .ptr = ptr,
+                                                                 .kind = kind});
         return;
     }
     node = &wheel->nodes[n - 1];
     wheel->free_node = node->next;
-    *node = *event;
+    node->time_ps = time_ps;
+    node->order = order;
+    node->ptr = ptr;
+    node->kind = kind;
     node->next = wheel->slots[s];
     wheel->slots[s] = n;
     wheel->bitmap[s / 64] |= UINT64_C(1) << s % 64;
     wheel->summary[s / 4096] |= UINT64_C(1) << s / 64 % 64;
+}
+
+static inline void engine_wheel_schedule(struct engine_wheel *wheel,
+                                         const struct engine_event *event)
+{
+    engine_wheel_add(wheel, event->time_ps, event->order, event->kind, event->ptr);
 }
 
 #endif
