@@ -6,13 +6,14 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from analysis.cli import build, plot, run, setup, test  # noqa: E402
+from analysis.cli import build, decode, plot, run, setup, test  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
 
 COMMANDS = {
     "run": (run.main, "run a scenario: install what is missing, build, simulate, draw"),
     "test": (test.main, "run all tests, the fast ones first"),
     "plot": (plot.main, "draw a results folder again"),
+    "decode": (decode.main, "print a capture, one line a frame, and check it"),
     "setup": (setup.main, "install the packages that are missing"),
     "build": (build.main, "build the module and the runner into build/"),
 }

@@ -48,8 +48,8 @@ static enum wire_capture_result capture_short(struct wire_capture *capture, cons
                                               uint64_t start)
 {
     return capture_fail(capture, capture->offset,
-                        "the file ends here, inside the %s that begins at byte %llu; "
-                        "%llu frames before it are whole",
+                        "the file ends here, inside the %s that begins at byte %llu, "
+                        "after %llu whole frames",
                         what, (unsigned long long)start, (unsigned long long)capture->frames);
 }
 
