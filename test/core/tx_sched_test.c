@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who sends next: turns of queue pairs, of classes, of the raw ring; times; what is held. */
+#include "card.h"
+#include "rnic_tx_sched.h"
+
+static struct card_bench bench;
+static struct card *const a = &bench.cards[0], *const b = &bench.cards[1];
+
+/* Queue pairs of card 0, each with its DSCP. */
+static void make_qps(uint32_t n, const uint8_t *classes, uint32_t *qpn)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t peer = card_new_qp(b, b->send_cq, b->recv_cq);
+        struct rnic_qp_attr attr;
+
+        qpn[i] = card_new_qp(a, a->send_cq, a->recv_cq);
+        attr = card_attr(a, b, peer);
+        attr.av.traffic_class = (uint8_t)(classes[i] << 5);
+        card_to_state(a, qpn[i], &attr, RNIC_QPS_RTS);
+        attr = card_attr(b, a, qpn[i]);
+        card_to_state(b, peer, &attr, RNIC_QPS_RTS);
+    }
+}
+
+static void post(uint32_t qpn, uint32_t bytes)
+{
+    struct rnic_sge sge;
+    struct rnic_send_wr wr = card_wr(a, RNIC_WR_RDMA_WRITE, qpn, 0, 0, bytes, &sge);
+
+    CHECK_EQ(rnic_post_send(a->dev, qpn, &wr, bench.now_ps), 0);
+}
+
+/* Requests of the last message on the wire, by their peer's number. */
+static uint32_t log_qpn(size_t i)
+{
+    return card_log_at(&bench, a->station, true, i)->frame.dest_qpn;
+}
+
+static void queue_pairs_take_turns_a_packet_each(void)
+{
+    static const uint8_t classes[4] = {3, 3, 3, 3};
+    struct card_options options = card_options_ideal();
+    uint32_t qpn[4];
+
+    card_bench_open(&bench, 2, &options);
+    make_qps(4, classes, qpn);
+    a->ready_classes = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        post(qpn[i], 10 * 1024);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 40);
+    for (size_t i = 4; i < 40; i++)
+        CHECK_EQ(log_qpn(i), log_qpn(i - 4));
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < i; k++)
+            CHECK(log_qpn(i) != log_qpn(k));
+    card_bench_close(&bench);
+}
+
+static void classes_take_turns_and_a_paused_one_stands_still(void)
+{
+    static const uint8_t classes[5] = {0, 3, 3, 3, 7};
+    struct card_options options = card_options_ideal();
+    uint32_t qpn[5], count[8] = {0};
+
+    card_bench_open(&bench, 2, &options);
+    make_qps(5, classes, qpn);
+    a->ready_classes = 0;
+    for (uint32_t i = 0; i < 5; i++)
+        post(qpn[i], 60 * 1024);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, 5000000);
+    for (size_t i = 0; i < card_log_count(&bench, a->station, true); i++)
+        count[card_log_at(&bench, a->station, true, i)->frame.prio]++;
+    CHECK(count[0] >= 15);
+    CHECK_NEAR(count[3], count[0], 1);
+    CHECK_NEAR(count[7], count[0], 1);
+    a->ready_classes = 0xFF & ~(1u << 3);
+    bench.log_n = 0;
+    card_bench_run(&bench, 8000000);
+    CHECK(card_log_count(&bench, a->station, true) > 10);
+    for (size_t i = 0; i < card_log_count(&bench, a->station, true); i++)
+        CHECK(card_log_at(&bench, a->station, true, i)->frame.prio != 3);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(rnic_query_counters(a->dev)->retransmitted_packets, 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        struct rnic_wc wc;
+
+        CHECK(card_poll(a, a->send_cq, &wc));
+        CHECK_EQ(wc.status, RNIC_WC_SUCCESS);
+    }
+    card_bench_close(&bench);
+}
+
+/* The raw ring and the queue pairs of a class take turns; raw frames keep their order. */
+static void raw_frames_take_turns_with_queue_pairs(void)
+{
+    struct card_options options = card_options_ideal();
+    uint32_t raw = 0, last_kind = 99, turns = 0;
+
+    card_bench_open(&bench, 2, &options);
+    a->ready_classes = 0;
+    card_write(a, 1, 0, 0, 10 * 1024);
+    for (uint32_t i = 0; i < 10; i++)
+        card_raw(a, 3, 1000, i);
+    CHECK_EQ(rnic_frames_held(a->dev), 10);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, WIRE_NEVER);
+    for (size_t i = 0; i < bench.log_n; i++) {
+        const struct wire_frame *frame = &bench.log[i].frame;
+
+        if (bench.log[i].from != a->station)
+            continue;
+        if (frame->kind == WIRE_KIND_OPAQUE)
+            CHECK_EQ(frame->ip_id, raw++);
+        turns += frame->kind != last_kind;
+        last_kind = frame->kind;
+    }
+    CHECK_EQ(raw, 10);
+    CHECK_EQ(turns, 20);
+    CHECK_EQ(rnic_frames_held(a->dev), 0);
+    card_bench_close(&bench);
+}
+
+/* A frame that is not ready is held; acknowledges, raw frames and other classes pass it. */
+static void a_held_frame_is_overtaken(void)
+{
+    struct card_options options = card_options_default();
+    struct wire_frame request, blank[2], *frame = &blank[0], *spare;
+    uint64_t ready_ps;
+
+    card_bench_open(&bench, 2, &options);
+    memset(blank, 0, sizeof blank);
+    card_write(a, 1, 0, 0, 8); /* everything is cold: it misses, and is not ready in time */
+    ready_ps = rnic_tx_next(a->dev, 0xFF);
+    CHECK(ready_ps > 0 && ready_ps != WIRE_NEVER);
+    CHECK(!rnic_tx(a->dev, ready_ps, 0xFF, &frame, &spare));
+    CHECK(frame == NULL); /* the card kept the blank */
+    CHECK_EQ(rnic_frames_held(a->dev), 1);
+    CHECK(rnic_tx_next(a->dev, 0xFF) > ready_ps);
+    CHECK_EQ(rnic_tx_next(a->dev, 0xFF & ~(1u << 3)), WIRE_NEVER);
+
+    request = card_ack(a, bench.options.psn, 0, 0);
+    request.opcode = WIRE_OP_SEND_MIDDLE; /* refused: a NAK, of the same class */
+    request.payload_bytes = 4096;
+    request.psn.v += 5;
+    CHECK_EQ(rnic_rx(a->dev, &request, ready_ps), WIRE_DROP_PSN_GAP);
+    { /* as long as the RX and TX pipelines take */
+        uint64_t nak_ps = rnic_tx_next(a->dev, 0xFF);
+
+        frame = &blank[1];
+        if (nak_ps < blank[0].ready_ps) {
+            CHECK(rnic_tx(a->dev, nak_ps, 0xFF, &frame, &spare));
+            CHECK(frame == &blank[1] && spare == NULL);
+            CHECK_EQ(frame->opcode, WIRE_OP_ACKNOWLEDGE);
+        }
+    }
+    frame = &blank[1];
+    CHECK(rnic_tx(a->dev, blank[0].ready_ps + 5000000, 0xFF, &frame, &spare));
+    while (frame != &blank[0]) {
+        frame = &blank[1];
+        CHECK(rnic_tx(a->dev, blank[0].ready_ps + 5000000, 0xFF, &frame, &spare));
+    }
+    CHECK(spare == &blank[1]);
+    CHECK_EQ(frame->opcode, WIRE_OP_WRITE_ONLY);
+    CHECK_EQ(rnic_frames_held(a->dev), 0);
+    card_bench_close(&bench);
+}
+
+/* A pull before its time gives nothing and keeps nothing; rnic_tx_next names the time. */
+static void a_pull_too_early_gives_the_blank_back(void)
+{
+    struct card_options options = card_options_default();
+    struct wire_frame blank = {0}, *frame = &blank, *spare;
+    uint64_t next_ps;
+
+    card_bench_open(&bench, 2, &options);
+    CHECK_EQ(rnic_tx_next(a->dev, 0xFF), WIRE_NEVER);
+    CHECK(!rnic_tx(a->dev, 0, 0xFF, &frame, &spare));
+    CHECK(frame == &blank && spare == NULL);
+    card_write(a, 1, 0, 0, 8);
+    next_ps = rnic_tx_next(a->dev, 0xFF);
+    CHECK(next_ps >= options.params.doorbell_latency_ps);
+    CHECK(!rnic_tx(a->dev, next_ps - 1, 0xFF, &frame, &spare));
+    CHECK(frame == &blank && spare == NULL);
+    CHECK_EQ(rnic_frames_held(a->dev), 0);
+    card_bench_close(&bench);
+}
+
+/* The heap gives the earliest first, whatever the order of adding and removing. */
+static void limited_queue_pairs_leave_in_the_order_of_their_times(void)
+{
+    static struct rnic_qp qps[200];
+    static struct rnic_wqe wqe;
+    struct rnic_params params = rnic_params_ideal();
+    struct rnic_tx_sched sched;
+    struct rnic_mem mem = {0};
+    struct rnic_dma dma = {0};
+    void *memory = aligned_alloc(64, 65536);
+    struct wire_rng rng = wire_rng_init(5, 0);
+
+    CHECK(memory != NULL);
+    rnic_mem_add(&mem, memory, 65536);
+    rnic_dma_init(&dma, &params);
+    CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+    CHECK(rnic_tx_sched_reserve(&sched, &mem, 200));
+    wqe.length = 1;
+    for (uint32_t round = 0; round < 50; round++) {
+        uint64_t last_ps = 0;
+        uint32_t n = 0, out = 0;
+
+        for (uint32_t i = 0; i < 200; i++) {
+            qps[i] = (struct rnic_qp){.qpn = i, .mtu_bytes = 1024, .mtu_shift = 10, .prio = 3};
+            qps[i].sq.slots = (uint8_t *)&wqe;
+            qps[i].cc.limited = true;
+            qps[i].cc.next_send_ps = 1 + wire_rng_next(&rng) % 1000;
+            rnic_tx_sched_add(&sched, &qps[i], 0, 0);
+            n++;
+        }
+        for (uint32_t i = 0; i < 200; i += 1 + (uint32_t)(wire_rng_next(&rng) % 5)) {
+            rnic_tx_sched_remove(&sched, &qps[i]);
+            rnic_tx_sched_remove(&sched, &qps[i]); /* twice does not hurt */
+            n--;
+        }
+        for (uint64_t now_ps = rnic_tx_sched_next_ps(&sched, 0xFF); now_ps != WIRE_NEVER;
+             now_ps = rnic_tx_sched_next_ps(&sched, 0xFF)) {
+            struct rnic_tx_pick pick;
+
+            rnic_tx_sched_advance(&sched, wire_max_ps(now_ps, last_ps));
+            pick = rnic_tx_sched_pick(&sched, 0xFF, wire_max_ps(now_ps, last_ps));
+            CHECK_EQ(pick.what, RNIC_PICK_QP);
+            CHECK(pick.qp->cc.next_send_ps >= last_ps);
+            last_ps = pick.qp->cc.next_send_ps;
+            out++;
+        }
+        CHECK_EQ(out, n);
+        CHECK_EQ(sched.heap_n, 0);
+    }
+    free(memory);
+}
+
+/* A CNP that moves the time of a queue pair in the heap is seen when its old time comes. */
+static void a_time_that_moved_is_corrected(void)
+{
+    static struct rnic_wqe wqe = {.length = 1};
+    struct rnic_params params = rnic_params_ideal();
+    struct rnic_qp qp = {.mtu_bytes = 1024, .mtu_shift = 10};
+    struct rnic_tx_sched sched;
+    struct rnic_mem mem = {0};
+    struct rnic_dma dma = {0};
+    void *memory = aligned_alloc(64, 65536);
+
+    CHECK(memory != NULL);
+    rnic_mem_add(&mem, memory, 65536);
+    rnic_dma_init(&dma, &params);
+    CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+    CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+    qp.sq.slots = (uint8_t *)&wqe;
+    qp.cc.limited = true;
+    qp.cc.next_send_ps = 1000;
+    rnic_tx_sched_add(&sched, &qp, 0, 0);
+    CHECK_EQ(rnic_tx_sched_next_ps(&sched, 0xFF), 1000);
+    qp.cc.next_send_ps = 3000;
+    rnic_tx_sched_advance(&sched, 1000);
+    CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 1000).what, RNIC_PICK_NOTHING);
+    CHECK_EQ(rnic_tx_sched_next_ps(&sched, 0xFF), 3000);
+    rnic_tx_sched_advance(&sched, 3000);
+    CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 3000).what, RNIC_PICK_QP);
+    free(memory);
+}
+
+CHECK_SUITE(tx_sched, CHECK_CASE(queue_pairs_take_turns_a_packet_each),
+            CHECK_CASE(classes_take_turns_and_a_paused_one_stands_still),
+            CHECK_CASE(raw_frames_take_turns_with_queue_pairs),
+            CHECK_CASE(a_held_frame_is_overtaken),
+            CHECK_CASE(a_pull_too_early_gives_the_blank_back),
+            CHECK_CASE(limited_queue_pairs_leave_in_the_order_of_their_times),
+            CHECK_CASE(a_time_that_moved_is_corrected))
