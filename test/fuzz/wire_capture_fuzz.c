@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * libFuzzer target of the capture reader. Whatever the file is: nothing is read or written out of
- * bounds, each frame is sound in itself, the reader ends, and what was wrong stays wrong. The frames
- * go on into the decoder and its text.
+ * bounds, each frame is sound in itself, the reader ends, and what was wrong stays wrong. Frames go
+ * on into the decoder and its text.
  *
  *   clang -fsanitize=fuzzer,address,undefined -Imodel/wire -Itest -o fuzz \
  *       test/fuzz/wire_capture_fuzz.c model/wire/wire_[a-z]*.c
