@@ -21,39 +21,85 @@ static bool control_is_ack(const struct rnic_tx_control_record *record)
     return record->opcode == WIRE_OP_ACKNOWLEDGE && record->syndrome <= 0x1F;
 }
 
-/* No record is free: let the newest acknowledge of the same queue pair say it. */
-static void control_merge(struct rnic_tx_control *control, uint32_t prio,
+/*
+ * No record is free: let the newest acknowledge of the same queue pair say it (and never less than
+ * it says: a repeated request's acknowledge may be older). False: it has none waiting.
+ */
+static bool control_merge(struct rnic_tx_control *control, uint32_t prio,
                           const struct rnic_tx_control_record *record)
 {
-    uint32_t found = RNIC_TX_CONTROL_NONE;
+    struct rnic_tx_control_record *found = NULL;
 
-    if (control_is_ack(record) && (control->classes >> prio & 1))
-        for (uint32_t i = control->first[prio]; i != RNIC_TX_CONTROL_NONE;
-             i = control->records[i].next)
-            if (control->records[i].qpn == record->qpn && control_is_ack(&control->records[i]))
-                found = i;
-    if (found == RNIC_TX_CONTROL_NONE) {
-        control->lost++;
-        return;
-    }
-    if (wire_psn_diff(record->psn, control->records[found].psn) > 0) { /* not a repeated one */
-        control->records[found].psn = record->psn;
-        control->records[found].msn = record->msn;
-        control->records[found].ready_ps = record->ready_ps;
+    if (!control_is_ack(record) || !(control->classes >> prio & 1))
+        return false;
+    for (uint32_t i = control->first[prio]; i != RNIC_TX_CONTROL_NONE; i = control->records[i].next)
+        if (control->records[i].qpn == record->qpn && control_is_ack(&control->records[i]))
+            found = &control->records[i];
+    if (found == NULL)
+        return false;
+    if (wire_psn_diff(record->psn, found->psn) > 0) {
+        found->psn = record->psn;
+        found->msn = record->msn;
+        found->ready_ps = wire_max_ps(found->ready_ps, record->ready_ps);
     }
     control->merged++;
+    return true;
+}
+
+/* Does a record behind this one, of the same queue pair, acknowledge all that it does? */
+static bool control_is_repeated(const struct rnic_tx_control *control,
+                                const struct rnic_tx_control_record *record)
+{
+    if (!control_is_ack(record))
+        return false;
+    for (uint32_t i = record->next; i != RNIC_TX_CONTROL_NONE; i = control->records[i].next) {
+        const struct rnic_tx_control_record *later = &control->records[i];
+
+        if (later->qpn == record->qpn && control_is_ack(later) &&
+            wire_psn_diff(later->psn, record->psn) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Free the oldest acknowledge that is repeated behind it. False: there is none. */
+static bool control_make_room(struct rnic_tx_control *control)
+{
+    for (uint32_t prio = 0; prio < WIRE_CLASSES; prio++) {
+        uint32_t *link = &control->first[prio];
+
+        if (!(control->classes >> prio & 1))
+            continue;
+        for (; *link != RNIC_TX_CONTROL_NONE; link = &control->records[*link].next) {
+            uint32_t i = *link;
+
+            if (!control_is_repeated(control, &control->records[i]))
+                continue;
+            *link = control->records[i].next; /* never the last of its class */
+            control->records[i].next = control->free;
+            control->free = i;
+            control->merged++;
+            return true;
+        }
+    }
+    return false;
 }
 
 void rnic_tx_control_push(struct rnic_tx_control *control,
                           const struct rnic_tx_control_record *record)
 {
     uint32_t prio = record->tos >> 5;
-    uint32_t i = control->free;
+    uint32_t i;
 
-    if (i == RNIC_TX_CONTROL_NONE) {
-        control_merge(control, prio, record);
-        return;
+    if (control->free == RNIC_TX_CONTROL_NONE) {
+        if (control_merge(control, prio, record))
+            return;
+        if (!control_make_room(control)) {
+            control->lost++;
+            return;
+        }
     }
+    i = control->free;
     control->free = control->records[i].next;
     control->records[i] = *record;
     control->records[i].next = RNIC_TX_CONTROL_NONE;
