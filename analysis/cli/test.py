@@ -20,6 +20,7 @@ from analysis.cli.common import PYTHON, ROOT, Failure, jobs, sources, tail
 BUILDS = build.RELEASE
 SKIPPED = 77
 FUZZ_SECONDS = 30       # of all fuzz targets together; --long: ten times as much
+LONG_SEEDS = 10000      # of each simulation with --long; it has its own default without
 SHOWN_LINES = 60        # of what a failed test said
 
 SANITIZER_ENV = {
@@ -144,7 +145,10 @@ class CTests(Group):
         build.make(self.folder, self.settings)
 
     def one(self, name):
-        return execute([os.path.join(self.folder, "test", name)], 600, SANITIZER_ENV)
+        call = [os.path.join(self.folder, "test", name)]
+        if self.options.long and ("sim", f"test/{name}.c") in sources():
+            call += ["--seeds", f"1..{LONG_SEEDS}"]
+        return execute(call, 600, SANITIZER_ENV)
 
 
 class Fuzz(Group):

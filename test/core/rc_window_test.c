@@ -16,7 +16,7 @@ static void open_bench(uint64_t max_in_flight, uint64_t ack_every)
     card_fill(a->bytes, a->n_bytes, 1);
 }
 
-/* The packet that fills the window asks, whatever ack_every says: else only a timeout would help. */
+/* The packet that fills the window asks, whatever ack_every says: else a timeout had to help. */
 static void full_window_asks_for_an_answer(void)
 {
     open_bench(4, 64);
