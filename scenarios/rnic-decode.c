@@ -80,7 +80,7 @@ static enum sort sort_frame(const struct wire_packet *packet, enum wire_drop dro
 {
     size_t ethernet = packet->tagged ? 18 : 14;
 
-    if (packet->kind == WIRE_KIND_ROCE || drop == WIRE_DROP_UDP_LENGTH)
+    if (packet->kind == WIRE_KIND_ROCE)
         return SORT_ROCE;
     if (packet->kind == WIRE_KIND_PFC || packet->kind == WIRE_KIND_PAUSE)
         return SORT_CONTROL;
