@@ -3,21 +3,32 @@
  * @file
  * DCQCN reaction point, lazy: its timers are walked when a rate or a send time is next needed.
  *
- * CNP             RT = RC; RC = max(Rmin, RC - RC alpha / 2) with the old alpha; then
- *                 alpha = (1 - g) alpha + g; both timers restart, T = BC = 0, byte counter 0.
- * Alpha timer     alpha = (1 - g) alpha; restart. Runs from the first CNP on, for ever.
+ * CNP, cut_interval 0   a cut; then alpha = (1 - g) alpha + g; the alpha timer restarts.
+ *      else             is noted. The first one only starts the alpha timer and the checks: at
+ *                       cut_interval + cut_offset from then, and each cut_interval after.
+ * Check           if a CNP was noted since the last one: a cut.
+ * Cut             clamp allowing, RT = RC; RC = RC - RC alpha 2^10 / 2^gd, not below min_dec_fac RC
+ *                 nor Rmin; the increase timer restarts, T = BC = 0, byte counter 0.
+ * Alpha timer     alpha = (1 - g) alpha, + g if a CNP was noted since it last expired; rounded down
+ *                 to alpha_bits; restart. Runs from the first CNP on, for ever.
  * Increase event  the timer expires (T++) or byte_counter_bytes were sent (BC++; what is over
- *                 counts for the next), then: max(T, BC) < F: RT stays; min(T, BC) > F and RHAI
- *                 set: RT += (min(T, BC) - F) RHAI; else RT += RAI. RT = min(RT, line);
- *                 RC = (RT + RC) / 2.
+ *                 counts for the next). The count is raised before or after it is compared
+ *                 (stage_counted): max(T, BC) < F: RT stays; min(T, BC) > F and RHAI set:
+ *                 RT += RHAI, times min(T, BC) - F if hyper_scaled; else RT += RAI.
+ *                 RT = min(RT, line); RC = (RT + RC) / 2. With the byte counter off, T stands for
+ *                 both.
  * Release         an increase event that brings RC within 1 bit/s of the line sets RC = RT = line,
  *                 stops the increase timer and clears T, BC and the byte counter: the limiter is
- *                 inactive until the next CNP, as it is before the first. A gap that is pending is
- *                 still kept, up to the next packet; that one adds none. Alpha goes on decaying,
- *                 so the next CNP finds the right one.
+ *                 inactive until the next CNP, as it is before the first; a CNP that is noted keeps
+ *                 it active. A gap that is pending is still kept, up to the next packet; that one
+ *                 adds none. Alpha goes on decaying, so the next CNP finds the right one.
  *
- * Order at one instant: alpha timer, increase timer, then what the caller brings (CNP or packet).
- * A packet that completes the byte counter leaves its gap at the new rate.
+ * Order at one instant: alpha timer, increase timer, check, then what the caller brings (CNP or
+ * packet). A packet that completes the byte counter leaves its gap at the new rate.
+ *
+ * Timers          A cut restarts the increase timer. So of the increase timer and a check that will
+ *                 cut only the sooner matters: due_ps is that one. An expiry that comes before the
+ *                 check finds its time again from the phase.
  *
  * Pacing          A packet adds ceil(bytes * P / 2^32) ps to max(now, end of the pending gap), with
  *                 P = floor(8e12 * 2^48 / RC_q16) ps per byte in 2^-32. Each change of RC before
@@ -37,7 +48,7 @@
  * Cost   rnic_tx_rate_sent: 6 ns a packet while limited, under 1 ns when not (measured: gcc 12 -O2,
  *        one core at 100G, a CNP every 400 us; expiries and CNPs included)
  * Spec   Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015
- *        ("DCQCN15"), section 3 and figure 7
+ *        ("DCQCN15"), section 3 and figure 7; rnic_cc_dcqcn_presets.c for the variants
  */
 #include "rnic_cc.h"
 
@@ -47,17 +58,14 @@ __extension__ typedef unsigned __int128 u128;
 #define ONE_BPS_Q16 0x10000u
 #define COUNT_MAX UINT16_MAX
 
-#define WIRE_PARAM_STRUCT struct rnic_dcqcn_params
-const struct wire_param rnic_dcqcn_param_table[] = {RNIC_DCQCN_PARAMS(WIRE_PARAM_ENTRY)};
-const size_t rnic_dcqcn_param_count =
-    sizeof rnic_dcqcn_param_table / sizeof rnic_dcqcn_param_table[0];
-
-/* The table's defaults are the paper's values. */
-#define PRESET_DEFAULT(field, unit, def, min, max, source, text, names) .field = (def),
-const struct rnic_dcqcn_preset rnic_dcqcn_presets[] = {
-    {"paper-2015", {RNIC_DCQCN_PARAMS(PRESET_DEFAULT)}},
-    {.name = NULL},
+enum {                      /* state->flags */
+       NOTED_FOR_ALPHA = 1, /* a CNP came since the alpha timer last expired */
+       NOTED_FOR_CUT = 2,   /* a CNP came since the last check */
+       CHECK_IS_NEXT = 4,   /* due_ps is a check; else the increase timer */
 };
+
+enum { COUNT_BEFORE, COUNT_AFTER };                               /* stage_counted */
+enum { CLAMP_ALWAYS, CLAMP_AFTER_ANY, CLAMP_AFTER_BYTE_COUNTER }; /* clamp */
 
 static uint32_t ratio_q31(double ratio)
 {
@@ -65,24 +73,44 @@ static uint32_t ratio_q31(double ratio)
     return (uint32_t)(ratio * (double)ONE_Q31 + 0.5);
 }
 
-static uint32_t decay(uint32_t alpha_q31, uint32_t g_q31)
+/* Alpha at an expiry of its timer without a CNP; with one, raise(). */
+static uint32_t decay(const struct rnic_dcqcn_params *p, uint32_t g_q31, uint32_t alpha_q31)
 {
     WIRE_ASSERT(g_q31 > 0 && g_q31 <= ONE_Q31);
-    return (uint32_t)(((uint64_t)alpha_q31 * (ONE_Q31 - g_q31)) >> 31);
+    return (uint32_t)(((uint64_t)alpha_q31 * (ONE_Q31 - g_q31)) >> 31) >>
+           (31 - p->alpha_bits) << (31 - p->alpha_bits);
+}
+
+static uint32_t raise(const struct rnic_dcqcn_params *p, uint32_t g_q31, uint32_t alpha_q31)
+{
+    uint32_t raised_q31 = decay(p, g_q31, alpha_q31) + g_q31;
+
+    WIRE_ASSERT(raised_q31 <= ONE_Q31);
+    return raised_q31;
+}
+
+/* Expiries of the alpha timer up to and including @p now_ps. */
+static uint64_t alpha_expiries(const struct rnic_cc_config *config,
+                               const struct rnic_dcqcn_state *s, uint64_t now_ps)
+{
+    return now_ps < s->alpha_due_ps ? 0
+                                    : (now_ps - s->alpha_due_ps) / config->dcqcn.alpha_timer_ps + 1;
 }
 
 /* Alpha with every expiry up to and including @p now_ps. */
-static uint32_t alpha_at(const struct rnic_cc_config *config, const struct rnic_dcqcn_state *s,
+static uint32_t alpha_at(const struct rnic_cc_config *config, const struct rnic_cc_state *state,
                          uint64_t now_ps)
 {
-    uint32_t g_q31 = ratio_q31(config->dcqcn.g), alpha_q31 = s->alpha_q31;
-    uint64_t expiries;
+    const struct rnic_dcqcn_params *p = &config->dcqcn;
+    uint64_t expiries = alpha_expiries(config, &state->dcqcn, now_ps);
+    uint32_t g_q31 = ratio_q31(p->g), alpha_q31 = state->dcqcn.alpha_q31;
 
-    if (now_ps < s->alpha_due_ps)
-        return alpha_q31;
-    expiries = (now_ps - s->alpha_due_ps) / config->dcqcn.alpha_timer_ps + 1;
+    if (expiries > 0 && (state->flags & NOTED_FOR_ALPHA) != 0) {
+        alpha_q31 = raise(p, g_q31, alpha_q31);
+        expiries--;
+    }
     for (; expiries > 0 && alpha_q31 > 0; expiries--)
-        alpha_q31 = decay(alpha_q31, g_q31);
+        alpha_q31 = decay(p, g_q31, alpha_q31);
     return alpha_q31;
 }
 
@@ -100,86 +128,125 @@ static void set_rate(struct rnic_dcqcn_state *s, uint64_t rate_q16, uint64_t now
     s->gap_q32 = 0;
 }
 
-static void release(struct rnic_cc_state *state)
+/* ---- what comes next ---- */
+
+/* First check after @p at_ps, which is not before the first CNP. */
+static uint64_t check_after(const struct rnic_cc_config *config, const struct rnic_dcqcn_state *s,
+                            uint64_t at_ps)
+{
+    uint64_t interval_ps = config->dcqcn.cut_interval_ps;
+
+    WIRE_ASSERT(interval_ps > 0 && s->cut_phase_ps < interval_ps);
+    return at_ps + interval_ps - (at_ps + interval_ps - s->cut_phase_ps) % interval_ps;
+}
+
+static void set_due(struct rnic_cc_state *state, uint64_t increase_ps, uint64_t check_ps)
+{
+    state->flags &= (uint8_t)~CHECK_IS_NEXT;
+    if (check_ps < increase_ps)
+        state->flags |= CHECK_IS_NEXT;
+    state->dcqcn.due_ps = wire_min_ps(increase_ps, check_ps);
+}
+
+/* RC has come to the line at @p at_ps. */
+static void release(const struct rnic_cc_config *config, struct rnic_cc_state *state,
+                    uint64_t at_ps)
 {
     struct rnic_dcqcn_state *s = &state->dcqcn;
 
-    state->limited = false;
-    s->increase_due_ps = WIRE_NEVER;
     s->counted_bytes = 0;
     s->timer_count = 0;
     s->byte_count = 0;
+    if ((state->flags & CHECK_IS_NEXT) != 0)
+        return;
+    state->limited = (state->flags & NOTED_FOR_CUT) != 0;
+    set_due(state, WIRE_NEVER, state->limited ? check_after(config, s, at_ps) : WIRE_NEVER);
 }
 
-/* Step of RT at an increase event that leaves the counters at @p timer and @p bytes. */
+/* ---- increase ---- */
+
+/* Step of RT at an increase event that finds T and BC at @p timer and @p bytes. */
 static uint64_t target_step_q16(const struct rnic_cc_config *config, uint32_t timer, uint32_t bytes)
 {
     const struct rnic_dcqcn_params *p = &config->dcqcn;
-    uint32_t least = timer < bytes ? timer : bytes, most = timer < bytes ? bytes : timer;
-    uint64_t step_bps = p->rai_bps;
+    uint32_t most = timer < bytes ? bytes : timer, least = timer < bytes ? timer : bytes;
+    u128 step_bps = p->rai_bps;
 
     if (most < p->fast_recovery)
         return 0;
+    if (p->byte_counter_bytes == 0)
+        least = timer;
     if (least > p->fast_recovery && p->rhai_bps > 0)
-        step_bps = (least - p->fast_recovery) * p->rhai_bps;
-    return (step_bps < config->line_bps ? step_bps : config->line_bps) << 16;
+        step_bps = (p->hyper_scaled ? least - p->fast_recovery : 1) * p->rhai_bps;
+    if (p->step_per_rate_bps > 0)
+        step_bps = step_bps * config->line_bps / p->step_per_rate_bps;
+    return (step_bps < config->line_bps ? (uint64_t)step_bps : config->line_bps) << 16;
 }
 
-/* One increase event at @p at_ps; its counter is already counted. */
+/* One increase event at @p at_ps, of the timer (@p count is T) or the byte counter (BC). */
 static void increase(const struct rnic_cc_config *config, struct rnic_cc_state *state,
-                     uint64_t at_ps)
+                     uint16_t *count, uint64_t at_ps)
 {
     struct rnic_dcqcn_state *s = &state->dcqcn;
     uint64_t line_q16 = config->line_bps << 16, rate_q16;
+    uint16_t counted = (uint16_t)(*count < COUNT_MAX ? *count + 1 : COUNT_MAX);
 
     WIRE_ASSERT(state->limited);
     WIRE_ASSERT(s->rate_q16 <= s->target_q16 && s->target_q16 <= line_q16);
+    if (config->dcqcn.stage_counted == COUNT_BEFORE)
+        *count = counted;
     s->target_q16 += target_step_q16(config, s->timer_count, s->byte_count);
+    *count = counted;
     if (s->target_q16 > line_q16)
         s->target_q16 = line_q16;
     rate_q16 = (s->target_q16 + s->rate_q16) / 2;
     if (rate_q16 + ONE_BPS_Q16 >= line_q16) {
         s->target_q16 = line_q16;
         rate_q16 = line_q16;
-        release(state);
+        release(config, state, at_ps);
     }
     set_rate(s, rate_q16, at_ps);
 }
 
+/* The increase timer expires at due_ps. */
 static void timer_expires(const struct rnic_cc_config *config, struct rnic_cc_state *state)
 {
     struct rnic_dcqcn_state *s = &state->dcqcn;
-    uint64_t at_ps = s->increase_due_ps;
+    uint64_t at_ps = s->due_ps, check_ps = WIRE_NEVER;
 
-    s->increase_due_ps += config->dcqcn.increase_timer_ps;
-    if (s->timer_count < COUNT_MAX)
-        s->timer_count++;
-    increase(config, state, at_ps);
+    if ((state->flags & NOTED_FOR_CUT) != 0)
+        check_ps = check_after(config, s, at_ps - 1); /* at at_ps itself it is still to come */
+    set_due(state, at_ps + config->dcqcn.increase_timer_ps, check_ps);
+    increase(config, state, &s->timer_count, at_ps);
 }
 
 /*
  * Apply all timer expiries up to @p now_ps that do nothing but add one constant step to RT and RC.
  *
  * With d = RT - RC and the step a, one event makes d' = ceil((d + a) / 2) whatever RT is, and once
- * d' = d it adds exactly a to both, until RT meets the line. a is constant once T >= F and
- * min(T, BC) no longer moves. Nothing is skipped while a gap is pending, as each change rounds it,
- * nor within 1 bit/s of the line, where the limiter is released.
+ * d' = d it adds exactly a to both, until RT meets the line. a is constant once T > F and what a
+ * scaled hyper increase counts no longer moves. Nothing is skipped while a gap is pending, as each
+ * change rounds it, while a check will cut, nor within 1 bit/s of the line, where the limiter is
+ * released.
  */
-static void skip_increases(const struct rnic_cc_config *config, struct rnic_dcqcn_state *s,
+static void skip_increases(const struct rnic_cc_config *config, struct rnic_cc_state *state,
                            uint64_t now_ps)
 {
     const struct rnic_dcqcn_params *p = &config->dcqcn;
+    struct rnic_dcqcn_state *s = &state->dcqcn;
+    uint32_t last = p->byte_counter_bytes > 0 ? s->byte_count : COUNT_MAX; /* T moves up to it */
     uint64_t line_q16 = config->line_bps << 16;
     uint64_t distance = s->target_q16 - s->rate_q16, step, skipped;
 
-    if (s->timer_count < p->fast_recovery || s->pending_ps > s->increase_due_ps)
+    if (s->timer_count <= p->fast_recovery || s->pending_ps > s->due_ps ||
+        (state->flags & NOTED_FOR_CUT) != 0)
         return;
-    if (p->rhai_bps > 0 && s->byte_count > p->fast_recovery && s->timer_count < s->byte_count)
+    if (p->rhai_bps > 0 && p->hyper_scaled && last > p->fast_recovery && s->timer_count < last)
         return;
     step = target_step_q16(config, s->timer_count, s->byte_count);
     if ((distance + step + 1) / 2 != distance || s->target_q16 + ONE_BPS_Q16 >= line_q16)
         return;
-    skipped = (now_ps - s->increase_due_ps) / p->increase_timer_ps + 1;
+    skipped = (now_ps - s->due_ps) / p->increase_timer_ps + 1;
     if (step > 0 && skipped > (line_q16 - ONE_BPS_Q16 - 1 - s->target_q16) / step)
         skipped = (line_q16 - ONE_BPS_Q16 - 1 - s->target_q16) / step;
     if (skipped == 0)
@@ -187,20 +254,88 @@ static void skip_increases(const struct rnic_cc_config *config, struct rnic_dcqc
     s->target_q16 += skipped * step;
     s->rate_q16 += skipped * step;
     s->gap_q32 = 0;
-    s->increase_due_ps += skipped * p->increase_timer_ps;
+    s->due_ps += skipped * p->increase_timer_ps;
     s->timer_count =
         (uint16_t)(skipped < (uint64_t)(COUNT_MAX - s->timer_count) ? s->timer_count + skipped
                                                                     : COUNT_MAX);
+}
+
+/* ---- cut ---- */
+
+static bool clamps(const struct rnic_dcqcn_params *p, const struct rnic_dcqcn_state *s)
+{
+    return p->clamp == CLAMP_ALWAYS || s->byte_count > 0 ||
+           (p->clamp == CLAMP_AFTER_ANY && s->timer_count > 0);
+}
+
+static void cut(const struct rnic_cc_config *config, struct rnic_cc_state *state,
+                uint32_t alpha_q31, uint64_t at_ps)
+{
+    const struct rnic_dcqcn_params *p = &config->dcqcn;
+    struct rnic_dcqcn_state *s = &state->dcqcn;
+    uint64_t least_q16 = wire_min_ps(p->min_rate_bps, config->line_bps) << 16, rate_q16;
+    u128 cut_q16 = ((u128)s->rate_q16 * alpha_q31) >> (21 + p->rpg_gd);
+
+    if (clamps(p, s))
+        s->target_q16 = s->rate_q16;
+    if (p->min_dec_fac > 0)
+        least_q16 = wire_max_ps(least_q16,
+                                (uint64_t)(((u128)s->rate_q16 * ratio_q31(p->min_dec_fac)) >> 31));
+    rate_q16 = cut_q16 < s->rate_q16 ? s->rate_q16 - (uint64_t)cut_q16 : 0;
+    set_rate(s, wire_max_ps(rate_q16, least_q16), at_ps);
+    WIRE_ASSERT(s->rate_q16 <= s->target_q16);
+    s->counted_bytes = 0;
+    s->timer_count = 0;
+    s->byte_count = 0;
+    state->flags &= (uint8_t)~NOTED_FOR_CUT;
+    set_due(state, at_ps + p->increase_timer_ps, WIRE_NEVER);
+}
+
+/* A CNP that only leaves its mark, for the alpha timer and for the next check. */
+static void note_cnp(const struct rnic_cc_config *config, struct rnic_cc_state *state,
+                     uint64_t now_ps)
+{
+    const struct rnic_dcqcn_params *p = &config->dcqcn;
+    struct rnic_dcqcn_state *s = &state->dcqcn;
+    uint64_t check_ps;
+
+    if (s->alpha_due_ps == WIRE_NEVER) {
+        s->alpha_due_ps = now_ps + p->alpha_timer_ps;
+        s->cut_phase_ps = (uint32_t)((now_ps + p->cut_offset_ps) % p->cut_interval_ps);
+        check_ps = now_ps + p->cut_interval_ps + p->cut_offset_ps;
+    } else {
+        s->alpha_q31 = alpha_at(config, state, now_ps);
+        s->alpha_due_ps += alpha_expiries(config, s, now_ps) * p->alpha_timer_ps;
+        state->flags |= NOTED_FOR_ALPHA;
+        check_ps = check_after(config, s, now_ps);
+    }
+    if ((state->flags & NOTED_FOR_CUT) == 0) {
+        state->flags |= NOTED_FOR_CUT;
+        set_due(state, s->due_ps, check_ps);
+    }
+}
+
+/* ---- the walk ---- */
+
+/* What is at due_ps happens. */
+static void expire(const struct rnic_cc_config *config, struct rnic_cc_state *state)
+{
+    uint64_t at_ps = state->dcqcn.due_ps;
+
+    if (WIRE_UNLIKELY((state->flags & CHECK_IS_NEXT) != 0))
+        cut(config, state, alpha_at(config, state, at_ps), at_ps);
+    else
+        timer_expires(config, state);
 }
 
 /* Bring RC and RT to @p now_ps; expiries at @p now_ps itself are in. */
 static void advance(const struct rnic_cc_config *config, struct rnic_cc_state *state,
                     uint64_t now_ps)
 {
-    while (state->dcqcn.increase_due_ps <= now_ps) {
-        skip_increases(config, &state->dcqcn, now_ps);
-        if (state->dcqcn.increase_due_ps <= now_ps)
-            timer_expires(config, state);
+    while (state->dcqcn.due_ps <= now_ps) {
+        skip_increases(config, state, now_ps);
+        if (state->dcqcn.due_ps <= now_ps)
+            expire(config, state);
     }
 }
 
@@ -209,13 +344,15 @@ static uint64_t walk_gap(const struct rnic_cc_config *config, const struct rnic_
 {
     struct rnic_cc_state copy;
 
-    if (WIRE_LIKELY(state->dcqcn.pending_ps <= state->dcqcn.increase_due_ps))
+    if (WIRE_LIKELY(state->dcqcn.pending_ps <= state->dcqcn.due_ps))
         return state->dcqcn.pending_ps;
     copy = *state;
-    while (copy.dcqcn.increase_due_ps < copy.dcqcn.pending_ps)
-        timer_expires(config, &copy);
+    while (copy.dcqcn.due_ps < copy.dcqcn.pending_ps)
+        expire(config, &copy);
     return copy.dcqcn.pending_ps;
 }
+
+/* ---- contract ---- */
 
 static void dcqcn_init(const struct rnic_cc_config *config, struct rnic_cc_state *state,
                        uint64_t now_ps)
@@ -226,7 +363,7 @@ static void dcqcn_init(const struct rnic_cc_config *config, struct rnic_cc_state
     *state = (struct rnic_cc_state){.dcqcn = {.rate_q16 = config->line_bps << 16,
                                               .target_q16 = config->line_bps << 16,
                                               .alpha_due_ps = WIRE_NEVER,
-                                              .increase_due_ps = WIRE_NEVER,
+                                              .due_ps = WIRE_NEVER,
                                               .alpha_q31 = ratio_q31(config->dcqcn.initial_alpha)}};
 }
 
@@ -235,24 +372,17 @@ static void dcqcn_cnp(const struct rnic_cc_config *config, struct rnic_cc_state 
 {
     const struct rnic_dcqcn_params *p = &config->dcqcn;
     struct rnic_dcqcn_state *s = &state->dcqcn;
-    uint32_t g_q31 = ratio_q31(p->g), alpha_q31 = alpha_at(config, s, now_ps);
-    uint64_t min_bps = p->min_rate_bps < config->line_bps ? p->min_rate_bps : config->line_bps;
-    uint64_t rate_q16;
 
     advance(config, state, now_ps);
-    s->target_q16 = s->rate_q16;
-    rate_q16 = s->rate_q16 - (uint64_t)(((u128)s->rate_q16 * alpha_q31) >> 32);
-    if (rate_q16 < min_bps << 16)
-        rate_q16 = min_bps << 16;
-    set_rate(s, rate_q16, now_ps);
-    WIRE_ASSERT(s->rate_q16 <= s->target_q16);
+    if (p->cut_interval_ps > 0) {
+        note_cnp(config, state, now_ps);
+    } else {
+        uint32_t alpha_q31 = alpha_at(config, state, now_ps);
 
-    s->alpha_q31 = decay(alpha_q31, g_q31) + g_q31;
-    s->alpha_due_ps = now_ps + p->alpha_timer_ps;
-    s->increase_due_ps = now_ps + p->increase_timer_ps;
-    s->counted_bytes = 0;
-    s->timer_count = 0;
-    s->byte_count = 0;
+        cut(config, state, alpha_q31, now_ps);
+        s->alpha_q31 = raise(p, ratio_q31(p->g), alpha_q31);
+        s->alpha_due_ps = now_ps + p->alpha_timer_ps;
+    }
     state->limited = true;
     state->next_send_ps = walk_gap(config, state);
 }
@@ -261,14 +391,14 @@ static void count_bytes(const struct rnic_cc_config *config, struct rnic_cc_stat
                         uint32_t line_bytes, uint64_t now_ps)
 {
     struct rnic_dcqcn_state *s = &state->dcqcn;
-    uint64_t period = config->dcqcn.byte_counter_bytes;
+    uint32_t period = (uint32_t)config->dcqcn.byte_counter_bytes;
 
+    if (period == 0)
+        return;
     s->counted_bytes += line_bytes;
-    while (WIRE_UNLIKELY(period > 0 && s->counted_bytes >= period)) {
+    while (WIRE_UNLIKELY(s->counted_bytes >= period)) {
         s->counted_bytes -= period;
-        if (s->byte_count < COUNT_MAX)
-            s->byte_count++;
-        increase(config, state, now_ps); /* a release clears counted_bytes */
+        increase(config, state, &s->byte_count, now_ps); /* a release clears counted_bytes */
     }
 }
 
@@ -280,7 +410,8 @@ static void dcqcn_sent(const struct rnic_cc_config *config, struct rnic_cc_state
 
     if (!state->limited)
         return;
-    advance(config, state, now_ps);
+    if (WIRE_UNLIKELY(s->due_ps <= now_ps))
+        advance(config, state, now_ps);
     if (state->limited)
         count_bytes(config, state, line_bytes, now_ps);
     if (!state->limited) {
@@ -309,7 +440,7 @@ static uint64_t dcqcn_rate_bps(const struct rnic_cc_config *config,
 static double dcqcn_alpha(const struct rnic_cc_config *config, const struct rnic_cc_state *state,
                           uint64_t now_ps)
 {
-    return (double)alpha_at(config, &state->dcqcn, now_ps) / (double)ONE_Q31;
+    return (double)alpha_at(config, state, now_ps) / (double)ONE_Q31;
 }
 
 const struct rnic_cc_ops rnic_cc_dcqcn = {

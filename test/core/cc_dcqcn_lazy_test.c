@@ -45,15 +45,29 @@ static uint64_t one_of(struct trial *t, const uint64_t *values, size_t n)
     one_of(t, (const uint64_t[]){__VA_ARGS__},                                                     \
            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
+/* What makes the variants: noted CNPs with checks, stages, clamp, grain of alpha. */
+static void random_variant(struct trial *t, struct rnic_dcqcn_params *p)
+{
+    p->step_per_rate_bps = ONE_OF(t, 0, 25000000000, 400000000000, 7);
+    p->stage_counted = below(t, 2);
+    p->hyper_scaled = below(t, 2);
+    p->cut_interval_ps = ONE_OF(t, 0, 4000000, 50000000, 700001, 3333333, p->increase_timer_ps);
+    p->cut_offset_ps = ONE_OF(t, 0, 1000, 1000000, 5000001);
+    p->clamp = below(t, 3);
+    p->alpha_bits = ONE_OF(t, 31, 10, 1, 17);
+    p->rpg_gd = ONE_OF(t, 11, 11, 12, 8, 0, 15);
+    p->min_dec_fac = (double)ONE_OF(t, 0, 0, 50, 98, 100, 33) / 100;
+}
+
 static struct rnic_cc_config random_config(struct trial *t)
 {
-    struct rnic_cc_config config = {.dcqcn = rnic_dcqcn_presets[0].params};
+    struct rnic_cc_config config = {.dcqcn = rnic_dcqcn_presets[below(t, 3)].params};
     struct rnic_dcqcn_params *p = &config.dcqcn;
 
     config.line_bps = ONE_OF(t, 40000000000, 100000000000, 400000000000, 800000000000, 25000000000,
                              123456789, 99999999977);
     if (below(t, 4) == 0)
-        return config; /* the paper's own */
+        return config; /* a preset as it is */
     p->g = below(t, 2) ? 1.0 / (double)ONE_OF(t, 1, 2, 16, 256, 1024, 65536)
                        : 0.0001 + 0.9 * wire_rng_uniform(&t->rng);
     p->initial_alpha = below(t, 2) ? 1.0 : wire_rng_uniform(&t->rng);
@@ -66,6 +80,8 @@ static struct rnic_cc_config random_config(struct trial *t)
     p->rai_bps = ONE_OF(t, 40000000, 0, 1, 5000000, 1000000000, 33333333);
     p->rhai_bps = ONE_OF(t, 0, 0, 1, 50000000, 200000000, 7);
     p->min_rate_bps = ONE_OF(t, 100000000, 1000000, 1000000000, 12345678, 500000000000);
+    if (below(t, 2))
+        random_variant(t, p);
     return config;
 }
 
@@ -123,8 +139,13 @@ static void check_state(const struct trial *t)
     CHECK_EQ(s->timer_count, t->ref.timer_events);
     CHECK_EQ(s->byte_count, t->ref.byte_events);
     CHECK_EQ(s->counted_bytes, t->ref.bytes);
-    if (t->ref.active)
-        CHECK_EQ(s->increase_due_ps, t->ref.increase_at_ps);
+    if (t->ref.counting && !t->ref.news_for_cut)
+        CHECK_EQ(s->due_ps, t->ref.increase_at_ps);
+    else if (t->ref.news_for_cut)
+        CHECK_EQ(s->due_ps, wire_min_ps(t->ref.counting ? t->ref.increase_at_ps : WIRE_NEVER,
+                                        t->ref.check_at_ps));
+    else
+        CHECK_EQ(s->due_ps, WIRE_NEVER);
     CHECK_BYTES(&t->state, &t->unsampled, sizeof t->state);
 }
 
@@ -158,7 +179,8 @@ static void cnp(struct trial *t)
     cc_dcqcn_reference_cnp(&t->ref, t->now_ps);
     t->cnps++;
     check_state(t);
-    CHECK_EQ(t->state.dcqcn.alpha_q31, t->ref.alpha);
+    if (t->state.dcqcn.alpha_due_ps == t->ref.alpha_at_ps) /* else it is due, and comes first */
+        CHECK_EQ(t->state.dcqcn.alpha_q31, t->ref.alpha);
     CHECK_EQ(t->state.dcqcn.pending_ps, t->ref.gate_ps);
 }
 

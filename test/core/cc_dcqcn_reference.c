@@ -27,8 +27,10 @@ uint64_t cc_dcqcn_reference_next(const struct cc_dcqcn_reference *ref)
 
     if (ref->decaying)
         next_ps = ref->alpha_at_ps;
-    if (ref->active && ref->increase_at_ps < next_ps)
+    if (ref->counting && ref->increase_at_ps < next_ps)
         next_ps = ref->increase_at_ps;
+    if (ref->decaying && ref->check_at_ps < next_ps)
+        next_ps = ref->check_at_ps;
     return next_ps;
 }
 
@@ -45,45 +47,104 @@ static void change_rate(struct cc_dcqcn_reference *ref, uint64_t to, uint64_t no
     ref->current = to;
 }
 
-static void raise_rate(struct cc_dcqcn_reference *ref, uint64_t now_ps)
+/* How far RT moves; t and b are the stages this event is judged by. */
+static wide target_step(const struct cc_dcqcn_reference *ref, uint64_t t, uint64_t b)
 {
     uint64_t f = ref->params.fast_recovery;
-    uint64_t t = ref->timer_events, b = ref->byte_events, top = ref->line * UNIT;
-    wide target = ref->target;
-    uint64_t to;
+    bool bytes_count = ref->params.byte_counter_bytes != 0;
+    wide step;
 
-    if (t < f && b < f) {
-        /* fast recovery */
-    } else if (t > f && b > f && ref->params.rhai_bps != 0) {
-        uint64_t i = (t <= b ? t : b) - f;
+    if (t < f && b < f)
+        return 0;
+    if (t > f && (b > f || !bytes_count) && ref->params.rhai_bps != 0) {
+        uint64_t i = (bytes_count && b < t ? b : t) - f;
 
-        target += (wide)ref->params.rhai_bps * i * UNIT;
+        step = ref->params.rhai_bps;
+        if (ref->params.hyper_scaled)
+            step *= i;
     } else {
-        target += (wide)ref->params.rai_bps * UNIT;
+        step = ref->params.rai_bps;
+    }
+    if (ref->params.step_per_rate_bps != 0)
+        step = step * ref->line / ref->params.step_per_rate_bps;
+    return step;
+}
+
+static void raise_rate(struct cc_dcqcn_reference *ref, uint64_t *stage, uint64_t now_ps)
+{
+    uint64_t before = *stage, top = ref->line * UNIT, to;
+    wide target = ref->target;
+
+    if (*stage != COUNTER_END)
+        ++*stage;
+    if (ref->params.stage_counted == 1) { /* judged by what it was, counted all the same */
+        uint64_t after = *stage;
+
+        *stage = before;
+        target += target_step(ref, ref->timer_events, ref->byte_events) * UNIT;
+        *stage = after;
+    } else {
+        target += target_step(ref, ref->timer_events, ref->byte_events) * UNIT;
     }
     ref->target = target > top ? top : (uint64_t)target;
     to = (uint64_t)(((wide)ref->target + ref->current) / 2);
     if (top - to <= UNIT) {
         ref->target = to = top;
-        ref->active = false;
+        ref->counting = false;
+        ref->active = ref->news_for_cut;
         ref->timer_events = ref->byte_events = ref->bytes = 0;
     }
     change_rate(ref, to, now_ps);
 }
 
+static uint64_t alpha_step(const struct cc_dcqcn_reference *ref, bool congested)
+{
+    uint64_t grain = UINT64_C(1) << (31 - ref->params.alpha_bits);
+    uint64_t alpha = (uint64_t)((wide)ref->alpha * (ALPHA_1 - gain(ref)) / ALPHA_1);
+
+    alpha = alpha / grain * grain;
+    return congested ? alpha + gain(ref) : alpha;
+}
+
+static void cut_rate(struct cc_dcqcn_reference *ref, uint64_t now_ps)
+{
+    uint64_t bottom = ref->params.min_rate_bps * UNIT, top = ref->line * UNIT, kept, to;
+    wide cut = ((wide)ref->current * ref->alpha * 1024 / ALPHA_1) >> ref->params.rpg_gd;
+    bool moves = ref->byte_events > 0 || (ref->params.clamp == 1 && ref->timer_events > 0);
+
+    if (bottom > top)
+        bottom = top;
+    if (ref->params.clamp == 0 || moves)
+        ref->target = ref->current;
+    kept = (uint64_t)floor(ref->params.min_dec_fac * 2147483648.0 + 0.5);
+    kept = (uint64_t)((wide)ref->current * kept / ALPHA_1);
+    to = cut > ref->current ? 0 : ref->current - (uint64_t)cut;
+    if (to < kept)
+        to = kept;
+    change_rate(ref, to < bottom ? bottom : to, now_ps);
+    ref->timer_events = ref->byte_events = ref->bytes = 0;
+    ref->counting = true;
+    ref->increase_at_ps = now_ps + ref->params.increase_timer_ps;
+    ref->news_for_cut = false;
+}
+
+/* At one instant: alpha, increase, check. */
 void cc_dcqcn_reference_fire(struct cc_dcqcn_reference *ref)
 {
-    ref->fired++;
-    if (ref->decaying && (!ref->active || ref->alpha_at_ps <= ref->increase_at_ps)) {
-        ref->alpha = (uint64_t)((wide)ref->alpha * (ALPHA_1 - gain(ref)) / ALPHA_1);
-        ref->alpha_at_ps += ref->params.alpha_timer_ps;
-    } else {
-        uint64_t now_ps = ref->increase_at_ps;
+    uint64_t now_ps = cc_dcqcn_reference_next(ref);
 
+    ref->fired++;
+    if (ref->decaying && ref->alpha_at_ps == now_ps) {
+        ref->alpha = alpha_step(ref, ref->news_for_alpha);
+        ref->news_for_alpha = false;
+        ref->alpha_at_ps += ref->params.alpha_timer_ps;
+    } else if (ref->counting && ref->increase_at_ps == now_ps) {
         ref->increase_at_ps = now_ps + ref->params.increase_timer_ps;
-        if (ref->timer_events != COUNTER_END)
-            ref->timer_events++;
-        raise_rate(ref, now_ps);
+        raise_rate(ref, &ref->timer_events, now_ps);
+    } else {
+        ref->check_at_ps += ref->params.cut_interval_ps;
+        if (ref->news_for_cut)
+            cut_rate(ref, now_ps);
     }
 }
 
@@ -95,15 +156,13 @@ void cc_dcqcn_reference_run(struct cc_dcqcn_reference *ref, uint64_t now_ps)
 
 void cc_dcqcn_reference_packet(struct cc_dcqcn_reference *ref, uint64_t bytes, uint64_t now_ps)
 {
+    bool counts = ref->params.byte_counter_bytes != 0;
     wide per_byte, gap;
 
-    ref->bytes += ref->active ? bytes : 0;
-    while (ref->active && ref->params.byte_counter_bytes != 0 &&
-           ref->bytes >= ref->params.byte_counter_bytes) {
+    ref->bytes += ref->active && counts ? bytes : 0;
+    while (ref->active && counts && ref->bytes >= ref->params.byte_counter_bytes) {
         ref->bytes -= ref->params.byte_counter_bytes;
-        if (ref->byte_events != COUNTER_END)
-            ref->byte_events++;
-        raise_rate(ref, now_ps);
+        raise_rate(ref, &ref->byte_events, now_ps);
     }
     if (!ref->active) {
         ref->gate_ps = 0;
@@ -119,17 +178,21 @@ void cc_dcqcn_reference_packet(struct cc_dcqcn_reference *ref, uint64_t bytes, u
 
 void cc_dcqcn_reference_cnp(struct cc_dcqcn_reference *ref, uint64_t now_ps)
 {
-    uint64_t bottom = ref->params.min_rate_bps * UNIT, top = ref->line * UNIT, cut, to;
+    bool first = !ref->decaying;
 
-    if (bottom > top)
-        bottom = top;
-    ref->target = ref->current;
-    cut = (uint64_t)((wide)ref->current * ref->alpha / (2 * (wide)ALPHA_1));
-    to = ref->current - cut;
-    change_rate(ref, to < bottom ? bottom : to, now_ps);
-    ref->alpha = (uint64_t)((wide)ref->alpha * (ALPHA_1 - gain(ref)) / ALPHA_1) + gain(ref);
     ref->active = ref->decaying = true;
-    ref->timer_events = ref->byte_events = ref->bytes = 0;
-    ref->alpha_at_ps = now_ps + ref->params.alpha_timer_ps;
-    ref->increase_at_ps = now_ps + ref->params.increase_timer_ps;
+    if (ref->params.cut_interval_ps == 0) {
+        cut_rate(ref, now_ps);
+        ref->alpha = alpha_step(ref, true);
+        ref->alpha_at_ps = now_ps + ref->params.alpha_timer_ps;
+        ref->check_at_ps = WIRE_NEVER;
+        return;
+    }
+    ref->news_for_cut = true;
+    if (first) {
+        ref->alpha_at_ps = now_ps + ref->params.alpha_timer_ps;
+        ref->check_at_ps = now_ps + ref->params.cut_interval_ps + ref->params.cut_offset_ps;
+    } else {
+        ref->news_for_alpha = true;
+    }
 }

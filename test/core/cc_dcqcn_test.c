@@ -37,8 +37,15 @@ static void the_preset_holds_the_papers_values(void)
     CHECK_EQ(p.rai_bps, 40000000);
     CHECK_EQ(p.rhai_bps, 0);
     CHECK_EQ(p.min_rate_bps, 100000000);
-    CHECK(rnic_dcqcn_presets[1].name == NULL);
-    CHECK_EQ(rnic_dcqcn_param_count, 9);
+    CHECK_EQ(p.step_per_rate_bps, 0);
+    CHECK_EQ(p.stage_counted, 0);
+    CHECK_EQ(p.hyper_scaled, 1);
+    CHECK_EQ(p.cut_interval_ps, 0);
+    CHECK_EQ(p.clamp, 0);
+    CHECK_EQ(p.alpha_bits, 31);
+    CHECK_EQ(p.rpg_gd, 11);
+    CHECK_NEAR(p.min_dec_fac, 0.0, 0.0);
+    CHECK_EQ(rnic_dcqcn_param_count, 18);
     CHECK_STR(rnic_dcqcn_param_table[0].field, "g");
     CHECK_EQ(rnic_dcqcn_param_table[8].offset, offsetof(struct rnic_dcqcn_params, min_rate_bps));
 }
