@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic-helper.h"
 
+#include "rnic-scheduler.h"
+
 #include "ns3/abort.h"
 #include "ns3/boolean.h"
 #include "ns3/log.h"
@@ -124,6 +126,11 @@ void SetAll(Ptr<T> object, const std::vector<std::pair<std::string, Ptr<Attribut
 RnicHelper::RnicHelper() = default;
 
 RnicHelper::~RnicHelper() = default;
+
+void RnicHelper::UseBatchDrive(TypeId inner)
+{
+    RnicScheduler::Install(inner);
+}
 
 // ---- what to install ----
 

@@ -58,12 +58,6 @@ void RnicWakeDrive::NextChanged(uint64_t next_ps)
     m_wake = Simulator::Schedule(PicoSeconds(next_ps) - Simulator::Now(), Ptr<EventImpl>(m_event));
 }
 
-void RnicWakeDrive::Delivered(uint64_t at_ps)
-{
-    // A run never goes beyond Simulator::Now(), so there is nothing to hold back.
-    (void)at_ps;
-}
-
 void RnicWakeDrive::Stop()
 {
     if (m_wakeAtPs != WIRE_NEVER)

@@ -15,8 +15,9 @@ class RnicEngine;
 
 /**
  * @ingroup rnic
- * How ns-3's time moves the engine. All drives run the same engine events in the same order: those
- * at time T before any ns-3 event at T.
+ * How ns-3's time moves the engine. All drives run the same engine events and the same ns-3 events
+ * in the same order: those of one time in the order in which they were scheduled, where the engine
+ * schedules a time when it becomes its next one; and what enters the engine runs it first.
  */
 class RnicDrive
 {
@@ -24,9 +25,7 @@ public:
     virtual ~RnicDrive() = default;
     /** The next event of the engine, which does not run now, is at @p next_ps; WIRE_NEVER: none. */
     virtual void NextChanged(uint64_t next_ps) = 0;
-    /** During a run an ns-3 event was scheduled at @p at_ps: the run must not go beyond it. */
-    virtual void Delivered(uint64_t at_ps) = 0;
-    /** Cancel whatever is scheduled in ns-3. */
+    /** Let go of the engine: cancel whatever is scheduled in ns-3. */
     virtual void Stop() = 0;
 };
 
@@ -42,7 +41,6 @@ public:
     ~RnicWakeDrive() override;
 
     void NextChanged(uint64_t next_ps) override;
-    void Delivered(uint64_t at_ps) override;
     void Stop() override;
 
 private:

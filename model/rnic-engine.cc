@@ -5,6 +5,7 @@
 #include "rnic-net-device.h"
 #include "rnic-param-attribute.h"
 #include "rnic-port-device.h"
+#include "rnic-scheduler.h"
 #include "rnic-switch-device.h"
 
 #include "ns3/abort.h"
@@ -53,7 +54,7 @@ RnicEngine::RnicEngine()
       m_opaques(nullptr)
 {
     NS_LOG_FUNCTION(this);
-    m_drive = std::make_unique<RnicWakeDrive>(this);
+    m_drive = RnicScheduler::MakeDrive(this);
 }
 
 RnicEngine::~RnicEngine()
@@ -180,6 +181,11 @@ void RnicEngine::Touch(uint32_t port)
     m_drive->NextChanged(engine_next_ps(m_engine));
 }
 
+void RnicEngine::StopRun()
+{
+    engine_stop(m_engine);
+}
+
 bool RnicEngine::IsRunning() const
 {
     return m_running;
@@ -197,9 +203,8 @@ void RnicEngine::DeliverEvent(uint64_t at_ps, uint32_t context, EventImpl *event
     const auto now_ps = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
 
     // A stage may be back-dated; what is told about it can then only come now.
-    at_ps = std::max(at_ps, now_ps);
+    at_ps = std::max({at_ps, now_ps, engine_now_ps(m_engine)});
     Simulator::ScheduleWithContext(context, PicoSeconds(at_ps - now_ps), event);
-    m_drive->Delivered(at_ps);
 }
 
 // ---- building ----
@@ -426,9 +431,17 @@ void RnicEngine::SetSink(uint32_t port, RnicEventSink *sink)
     m_sinks[port] = sink;
 }
 
+void RnicEngine::SetTraceObserver(uint32_t mask,
+                                  std::function<void(const struct engine_trace &)> fn)
+{
+    m_observed = fn ? mask : 0;
+    m_observer = std::move(fn);
+    UpdateTraces();
+}
+
 void RnicEngine::UpdateTraces()
 {
-    uint32_t mask = 0;
+    uint32_t mask = m_observed;
 
     if (m_building || !m_engine)
     {
@@ -458,6 +471,10 @@ void RnicEngine::Trace(void *ctx, const struct engine_trace *record)
 {
     auto self = static_cast<RnicEngine *>(ctx);
 
+    if (self->m_observed & (1u << record->type))
+    {
+        self->m_observer(*record);
+    }
     if (self->m_portTraces[record->port] & (1u << record->type))
     {
         self->m_ports[record->port]->HandleTrace(*record);

@@ -10,6 +10,7 @@
 #include "ns3/packet.h"
 #include "ns3/simulator.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -93,6 +94,13 @@ public:
     /** Hand every event of the card at @p port to @p sink (not owned); nullptr: no more. */
     void SetSink(uint32_t port, RnicEventSink *sink);
 
+    /**
+     * Hand the trace records in @p mask (bits of enum engine_trace_type) of every port to @p fn at
+     * engine level: inside the engine's run, without an ns-3 event. It must not touch the engine.
+     * Mask 0: no more.
+     */
+    void SetTraceObserver(uint32_t mask, std::function<void(const struct engine_trace &)> fn);
+
     /** @returns the device of an engine port, or nullptr. */
     RnicPortDevice *GetPortDevice(uint32_t port) const;
     /** @returns number of engine ports. */
@@ -122,7 +130,9 @@ public:
     uint64_t RunUntil(uint64_t until_ps);
     /** Of the drives: time of the next engine event, WIRE_NEVER: none. */
     uint64_t NextPs() const;
-    /** Replace the drive; the default is RnicWakeDrive. */
+    /** Of the drives, from a hook: end RunUntil() after the engine event under way. */
+    void StopRun();
+    /** Replace the drive; the default is RnicWakeDrive, or RnicBatchDrive under RnicScheduler. */
     void SetDrive(std::unique_ptr<RnicDrive> drive);
 
     // What devices and links call.
@@ -174,6 +184,8 @@ private:
     std::vector<Ptr<RnicPortDevice>> m_ports;    //!< by engine port; kept alive, C points to them
     std::vector<RnicEventSink *> m_sinks;        //!< by engine port
     std::vector<uint32_t> m_portTraces;          //!< engine trace bits wanted at each port
+    uint32_t m_observed = 0;                     //!< engine trace bits m_observer wants
+    std::function<void(const struct engine_trace &)> m_observer;
     std::vector<RnicNetDevice *> m_nics;
     std::vector<RnicSwitchDevice *> m_switches;
     std::vector<RnicLink *> m_links;
