@@ -59,22 +59,34 @@ class Results:
         return 1 if self.failed else 0
 
 
+RUNNING = set()  # programs under way, each the leader of its own process group
+
+
+def stop(process):
+    """Kill a program and what it started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def execute(call, limit, env=None, cwd=ROOT):
     """Run a program. @return (exit status, seconds, what it said); too slow is a failure."""
     begin = time.monotonic()
     with subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", cwd=cwd,
                           env={**os.environ, **(env or {})}, start_new_session=True) as process:
+        RUNNING.add(process)
         try:
             output, _ = process.communicate(timeout=limit)
             status = process.returncode
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            stop(process)
             output, _ = process.communicate()
             status, output = 1, output + f"\nstopped after {limit} s\n"
         except KeyboardInterrupt:
-            os.killpg(process.pid, signal.SIGKILL)
+            stop(process)
             raise
+        finally:
+            RUNNING.discard(process)
     if status < 0:
         output += f"\ndied of {signal.Signals(-status).name}\n"
     return status, time.monotonic() - begin, f"$ {' '.join(call)}\n{output}"
@@ -101,8 +113,14 @@ class Group:
     def run(self, names, results):
         with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
             running = {pool.submit(self.one, name): name for name in names}
-            for done in concurrent.futures.as_completed(running):
-                results.add(f"{self.title}/{running[done]}", *done.result())
+            try:
+                for done in concurrent.futures.as_completed(running):
+                    results.add(f"{self.title}/{running[done]}", *done.result())
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in list(RUNNING):
+                    stop(process)
+                raise
 
 
 class Tidy(Group):
@@ -264,6 +282,7 @@ def main(argv):
                         help="only tests whose GROUP/NAME contains one of these")
     options = parser.parse_args(argv)
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop what runs, then end
     setup.install(setup.RUN_PACKAGES + setup.TEST_PACKAGES)
     groups = [Tidy(options), CTests(options, "gcc"), CTests(options, "clang"), Fuzz(options),
               NsSuites(options), PythonTests(options), Scenarios(options)]

@@ -5,10 +5,12 @@
 import contextlib
 import io
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -139,6 +141,26 @@ class TestCommandTest(FolderTest):
         status, _, output = test.execute(["sleep", "60"], 0.2)
         self.assertEqual(status, 1)
         self.assertIn("stopped after", output)
+
+    def test_an_interrupt_stops_what_runs(self):
+        class Sleeper(test.Group):
+            title = "sleeper"
+
+            def one(self, name):
+                return test.execute(["sleep", "60"], 60)
+
+        class Impatient(test.Results):
+            def add(self, *_):
+                raise AssertionError("nothing ended by itself")
+
+        begin = time.monotonic()
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with self.assertRaises(KeyboardInterrupt):
+            Sleeper(None).run(["a", "b", "c", "d"], Impatient())
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(test.RUNNING, set())
 
     def test_the_list_of_sources_is_read(self):
         kinds = {kind for kind, _ in common.sources()}
