@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define STEPS_MAX 5000000u
+#define STEPS_MAX 300000u
 #define IDLE_POLLS_MAX 5000u
 #define MAX_FRAME_BYTES 4300u
 

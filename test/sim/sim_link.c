@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MAX 5000000u
+#define STEPS_MAX 300000u
 #define IDLE_POLLS_MAX 5000u
 #define POISON 0xA5
 #define CLASSES 0xFFu

@@ -191,6 +191,10 @@ static void flow_fail(struct sim_plan *plan, struct wire_rng *rng)
         send->bytes = 1;
         send->n = 1;
         send->from[0].bytes = 1;
+        if (send->recv != SIM_NONE) { /* and room for it */
+            flow->recvs[send->recv].n = 1;
+            flow->recvs[send->recv].to[0].bytes = 1;
+        }
     }
     if (plan->ending == SIM_ENDS_REFUSED)
         flow_refuse(plan, send, rng);
