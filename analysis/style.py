@@ -84,8 +84,8 @@ def thin(times, values, bins=1500):
 
 def say_why(axes, why):
     """An empty panel says why it is empty."""
-    axes.text(0.5, 0.5, "\n".join(textwrap.wrap(why, 90)), transform=axes.transAxes, ha="center", va="center",
-              fontsize=8, style="italic", color="#404040")
+    axes.text(0.5, 0.5, "\n".join(textwrap.wrap(why, 90)), transform=axes.transAxes,
+              ha="center", va="center", fontsize=8, style="italic", color="#404040")
     axes.set_yticks([])
 
 

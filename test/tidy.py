@@ -44,6 +44,9 @@ FORBIDDEN_CALLS = {"malloc", "calloc", "realloc", "free", "printf", "fprintf", "
 NOT_PROVOKED = {
     "RNIC_WC_LOC_EEC_OP_ERR": "end-to-end contexts belong to RD, which no device offers",
     "RNIC_WC_MW_BIND_ERR": "memory windows are not offered yet",
+    "RNIC_WC_LOC_QP_OP_ERR": "an inconsistent work request is refused when it is posted",
+    "RNIC_WC_LOC_ACCESS_ERR": "local buffers that may not be used give LOC_PROT_ERR",
+    "RNIC_WC_BAD_RESP_ERR": "responses with data come with READ and atomics",
 }
 
 SOURCE = (".c", ".h", ".cc", ".py")
