@@ -175,19 +175,14 @@ static void sched_pace(const struct rnic_tx_sched *sched, struct rnic_qp *qp)
         qp->cause_ps = wire_max_ps(qp->cause_ps, eligible_ps - sched->lookahead_ps);
 }
 
-static void sched_cause(const struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps)
-{
-    qp->cause_ps = known_ps;
-    qp->pull_ps = known_ps + sched_lead_ps(sched, qp);
-    sched_pace(sched, qp);
-}
-
 void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps,
                        uint64_t now_ps)
 {
     if (qp->place != RNIC_QP_NOWHERE)
         return;
-    sched_cause(sched, qp, wire_max_ps(known_ps, rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps));
+    qp->cause_ps = wire_max_ps(known_ps, rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps);
+    qp->pull_ps = qp->cause_ps + sched_lead_ps(sched, qp);
+    sched_pace(sched, qp);
     sched_queue(sched, qp, now_ps);
 }
 
@@ -196,11 +191,10 @@ void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64
     uint64_t known_ps = rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps;
 
     WIRE_ASSERT(qp->place == RNIC_QP_NOWHERE);
-    /* It keeps the time of its doorbell, but the next request may have come only just now. */
+    /* It keeps the cause it had; but the next request may have come, or be here, only just now. */
     if (qp->cur_packet == 0 && known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
-        sched_cause(sched, qp, known_ps);
-    else
-        sched_pace(sched, qp);
+        qp->pull_ps = wire_max_ps(qp->pull_ps, known_ps + sched_lead_ps(sched, qp));
+    sched_pace(sched, qp);
     sched_queue(sched, qp, now_ps);
 }
 

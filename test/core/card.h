@@ -83,6 +83,7 @@ struct card_bench {
     struct card_flight *flying; /* by arrival */
     uint64_t flights;
     enum card_tap_verdict (*tap)(struct card_bench *bench, struct card_flight *flight);
+    void (*on_event)(struct card_bench *bench, struct card *card, const struct rnic_event *event);
     uint64_t scratch[8]; /* the tap's */
     struct card_flight *kept;
     struct card_log_entry *log;

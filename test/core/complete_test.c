@@ -116,11 +116,15 @@ static void reset_takes_back_what_was_not_polled(void)
     begin(true);
     for (uint64_t i = 0; i < 5; i++)
         card_write(a, i, 0, 0, 100);
+    for (uint64_t i = 0; i < 5; i++)
+        card_recv(a, i, 0, 100);
     CHECK_EQ(rnic_modify_qp(a->dev, a->qpn, &attr, RNIC_QP_STATE, 0), 0);
     card_expect(a, a->send_cq, 0, RNIC_WC_WR_FLUSH_ERR);
+    card_expect(a, a->recv_cq, 0, RNIC_WC_WR_FLUSH_ERR);
     attr.qp_state = RNIC_QPS_RESET;
     CHECK_EQ(rnic_modify_qp(a->dev, a->qpn, &attr, RNIC_QP_STATE, 0), 0);
     card_expect_none(a, a->send_cq);
+    card_expect_none(a, a->recv_cq);
     CHECK_EQ(card_counters(a, a->qpn).tx_packets, 0);
     card_bench_close(&bench);
 }

@@ -154,6 +154,25 @@ static void a_small_window_is_kept_and_never_stalls(void)
     }
 }
 
+/* Acknowledges use the class of the queue pair, or the one that ack_dscp names. */
+static void the_class_of_acknowledges_is_a_parameter(void)
+{
+    for (uint64_t dscp = 0; dscp <= 64; dscp += 8) {
+        struct card_options options = card_options_ideal();
+        const struct wire_frame *ack;
+
+        options.params.ack_dscp = dscp;
+        card_bench_open(&bench, 2, &options);
+        card_write(a, 1, 0, 0, 8);
+        card_bench_run(&bench, WIRE_NEVER);
+        ack = &card_log_at(&bench, b->station, false, 0)->frame;
+        CHECK_EQ(ack->tos >> 2, dscp < 64 ? dscp : options.params.dscp);
+        CHECK_EQ(ack->prio, ack->tos >> 5);
+        CHECK_EQ(ack->tos & WIRE_ECN_MASK, WIRE_ECN_NOT_ECT);
+        card_bench_close(&bench);
+    }
+}
+
 /* Latest news first: a retransmission is caused by its NAK and takes the card's time again. */
 static enum card_tap_verdict drop_third(struct card_bench *on, struct card_flight *flight)
 {
@@ -194,4 +213,5 @@ CHECK_SUITE(device, CHECK_CASE(a_card_without_control_or_line_is_not_made),
             CHECK_CASE(passages_are_in_order), CHECK_CASE(blocks_have_the_names_of_their_files),
             CHECK_CASE(an_opaque_frame_is_not_the_cards),
             CHECK_CASE(a_small_window_is_kept_and_never_stalls),
+            CHECK_CASE(the_class_of_acknowledges_is_a_parameter),
             CHECK_CASE(a_retransmission_is_fetched_again_after_its_nak))

@@ -56,6 +56,8 @@ static void directions_are_shared_and_apart(void)
     /* two requests of 24 B went up */
     CHECK_EQ(rnic_dma_write(&dma, 0, 256), 48000 + 280000 + 300000);
     CHECK_EQ(rnic_dma_write(&dma, 0, 256), 48000 + 560000 + 300000);
+    /* a read behind those writes: its request waits for the way up */
+    CHECK_EQ(rnic_dma_read(&dma, 1000, 100), 608000 + 550000 + 124000);
 }
 
 /* facts: 64 B reads over PCIe 3 x8 (62.96 Gb/s): headers take their share of the rate. */

@@ -56,6 +56,27 @@ static void reset_with_frames_in_flight(void)
     }
 }
 
+/* A local error is forgotten too: the queue pair sends again after its reset. */
+static void reset_after_a_local_error(void)
+{
+    struct rnic_sge sge;
+    struct rnic_send_wr wr;
+
+    open_bench(false);
+    wr = card_wr(a, RNIC_WR_SEND, 1, 0, 0, 100, &sge);
+    sge.lkey = 0xBAD;
+    CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, 0), 0);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_LOC_PROT_ERR);
+    to_reset(a, a->qpn);
+    to_reset(b, b->qpn);
+    card_join(a, a->qpn, b, b->qpn);
+    card_write(a, 2, 0, 0, 100);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 2, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 static void destroy_with_frames_in_flight(void)
 {
     for (uint64_t at = 0; at < 12000000; at += 400000) {
@@ -184,7 +205,7 @@ static void memory_comes_back(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(rc_life, CHECK_CASE(reset_with_frames_in_flight),
+CHECK_SUITE(rc_life, CHECK_CASE(reset_with_frames_in_flight), CHECK_CASE(reset_after_a_local_error),
             CHECK_CASE(destroy_with_frames_in_flight), CHECK_CASE(destroy_of_the_responder),
             CHECK_CASE(error_with_frames_in_flight), CHECK_CASE(a_slot_used_again_has_no_old_flags),
             CHECK_CASE(memory_comes_back))

@@ -177,6 +177,28 @@ static void a_shallow_fifo_limits_the_rate(void)
     }
 }
 
+/* WQE fetches overlap as far as the TX FIFO reaches: one queue pair alone has the card's rate. */
+static void small_messages_of_one_queue_pair_overlap(void)
+{
+    struct card_options options = card_options_default();
+    const struct rnic_params *p = &options.params;
+    uint64_t round_ps, took_ps;
+
+    options.depth = 1024;
+    options.cqe = 2048;
+    card_bench_open(&bench, 2, &options);
+    for (uint64_t i = 0; i < 1000; i++)
+        card_write(a, i, 0, 0, 64);
+    card_bench_run(&bench, WIRE_NEVER);
+    round_ps =
+        2 * p->dma_read_latency_ps + pcie_ps(p, p->wqe_bytes) + pcie_ps(p, 64) + p->tx_latency_ps;
+    took_ps = card_log_at(&bench, a->station, true, 900)->left_ps -
+              card_log_at(&bench, a->station, true, 100)->left_ps;
+    CHECK_NEAR((double)took_ps, 800.0 * (double)round_ps / (double)p->tx_fifo_frames,
+               0.05 * (double)took_ps);
+    card_bench_close(&bench);
+}
+
 /* A queue pair with small messages, now and then, does not stop a long one of the same class. */
 static void small_messages_leave_no_holes_in_a_long_one(void)
 {
@@ -340,6 +362,7 @@ CHECK_SUITE(rc_time, CHECK_CASE(the_ideal_card_adds_no_time),
             CHECK_CASE(a_small_write_takes_the_sum_of_the_parameters),
             CHECK_CASE(a_cold_card_pays_a_fetch_for_each_table),
             CHECK_CASE(a_long_write_fills_the_line), CHECK_CASE(a_shallow_fifo_limits_the_rate),
+            CHECK_CASE(small_messages_of_one_queue_pair_overlap),
             CHECK_CASE(small_messages_leave_no_holes_in_a_long_one),
             CHECK_CASE(more_queue_pairs_than_the_cache_holds_are_slow),
             CHECK_CASE(pages_beyond_the_cache_are_fetched_each_time),
