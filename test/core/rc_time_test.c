@@ -214,7 +214,7 @@ static void small_messages_leave_no_holes_in_a_long_one(void)
     card_join(a, small, b, peer);
     for (uint64_t i = 0; i < 100; i++)
         card_write(a, i, 0, 0, 65536);
-    for (uint64_t t = 0; t < 300000000; t += 1300000) {
+    for (uint64_t t = 0; t < 300000000; t += 1300000 + t % 7 * 400000) {
         struct rnic_sge sge;
         struct rnic_send_wr wr = card_wr(a, RNIC_WR_RDMA_WRITE, 1000, 0, 0, 8, &sge);
 

@@ -4,7 +4,7 @@
  * The plain way to model the card: one event per stage, every queue a queue.
  *
  * It shares no code with the card. Work requests are WRITEs from one card to another over one wire,
- * all tables warm, nothing lost. design.md ("Time costs no events") says what the card does instead;
+ * all tables on chip, nothing lost. The card computes the same without an event per stage;
  * staged_test.c prints how far the two are apart.
  */
 #ifndef STAGED_REFERENCE_H
