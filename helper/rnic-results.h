@@ -9,6 +9,7 @@
 #include "rnic-ideal.h"
 #include "rnic-job.h"
 #include "rnic-json.h"
+#include "rnic-measure.h"
 #include "rnic-scenario.h"
 
 #include <string>
@@ -34,6 +35,7 @@ struct RnicRunEnd
     double wallS = 0;
     uint64_t samplePs = 0;
     std::vector<std::string> notes;
+    std::vector<RnicMeasured> measures;
 };
 
 /** @ingroup rnic
@@ -60,10 +62,12 @@ private:
     void Collectives();
     void Flows();
     void Network();
+    void Measures();
     void Speed();
     void Verdict();
     void Judge(const RnicScenarioExpect &expect);
     void PrintFlows(std::ostream &out) const;
+    void PrintExpects(std::ostream &out) const;
     bool WriteFlows(const std::string &path) const;
     bool WriteSteps(const std::string &path) const;
 

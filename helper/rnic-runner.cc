@@ -2,6 +2,7 @@
 #include "rnic-runner.h"
 
 #include "rnic-ideal.h"
+#include "rnic-measure.h"
 #include "rnic-param-attribute.h"
 #include "rnic-progress.h"
 #include "rnic-results.h"
@@ -69,7 +70,8 @@ RnicResultsFolder::RnicResultsFolder(const std::string &folder)
         RefusePath(m_folder, "it is a file");
     }
     if (fs::is_directory(m_folder, error) && !fs::is_empty(m_folder, error) &&
-        !fs::exists(m_folder + "/summary.json", error))
+        !fs::exists(m_folder + "/summary.json", error) &&
+        !fs::exists(m_folder + "/seeds.json", error))
     {
         RefusePath(m_folder, "it holds something else than results");
     }
@@ -235,6 +237,10 @@ void RnicRunner::CheckMemory(const RnicJobGraph &graph) const
 void RnicRunner::Build()
 {
     const RnicScenario &s = m_scenario;
+    if (s.run.batch)
+    {
+        RnicHelper::UseBatchDrive();
+    }
     Config::SetDefault("ns3::RnicEngine::Seed", UintegerValue(s.run.seed));
     Config::SetDefault("ns3::RnicEngine::Wire", BooleanValue(s.wire));
     Config::SetDefault("ns3::RnicEngine::PayloadBytes",
@@ -319,6 +325,7 @@ RnicExit RnicRunner::Run(const std::string &folder)
     }
     job.Setup();
     RnicSeries series(job, s.run.samplePs);
+    RnicMeasures measures(s, job);
     RnicProgress progress(s.name, ExpectedHops(graph));
     RnicRunEnd end;
     const EventId stop =
@@ -329,12 +336,13 @@ RnicExit RnicRunner::Run(const std::string &folder)
         {
             end.simEndPs = nowPs;
             progress.Stop();
-            Simulator::Cancel(stop);
+            Simulator::Remove(stop); // else it would be the end of the run
         });
 
     const auto wallBegin = std::chrono::steady_clock::now();
     const double cpuBegin = CpuSeconds();
     series.Start();
+    measures.Start();
     job.Start();
     progress.Start();
     if (!job.IsDone())
@@ -355,13 +363,29 @@ RnicExit RnicRunner::Run(const std::string &folder)
                            ? s.run.stopPs
                            : engine_now_ps(RnicEngine::Get()->GetEngine());
     }
+    const bool quiet = end.status == RnicRunEnd::COMPLETE || end.status == RnicRunEnd::STALLED;
+    end.measures = measures.Finish(end.simEndPs, quiet);
     end.samplePs = series.GetPeriodPs();
     end.notes = series.GetNotes();
+    for (const RnicScenarioMeasure &measure : s.measures)
+    {
+        if (quiet && measure.toPs > end.simEndPs)
+        {
+            end.notes.push_back("measure " + measure.name + ": all was over at " +
+                                RnicFormatQuantity(end.simEndPs, WIRE_UNIT_TIME) +
+                                ", before its end");
+        }
+    }
     return Finish(out, job, series, end, blocks.get());
 }
 
+const RnicJson &RnicRunner::GetSummary() const
+{
+    return m_summary;
+}
+
 RnicExit RnicRunner::Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
-                            const RnicRunEnd &end, RnicBlockTrace *blocks) const
+                            const RnicRunEnd &end, RnicBlockTrace *blocks)
 {
     const RnicIdeal ideal(m_scenario);
     const RnicResults results(m_scenario, job, ideal, end);
@@ -373,6 +397,7 @@ RnicExit RnicRunner::Finish(RnicResultsFolder &out, const RnicJob &job, const Rn
         failed = out.Path() + "/blocks.csv";
         written = blocks->Close();
     }
+    m_summary = results.GetSummary();
     out.Commit(); // also what a full disk left us
     if (!written)
     {

@@ -8,6 +8,7 @@
 
 #include "rnic-helper.h"
 #include "rnic-job.h"
+#include "rnic-json.h"
 #include "rnic-scenario.h"
 
 #include <memory>
@@ -69,6 +70,9 @@ public:
      */
     RnicExit Run(const std::string &folder);
 
+    /** @returns summary.json of the run that is over. */
+    const RnicJson &GetSummary() const;
+
 private:
     void SetNs3(bool built);
     void SetOneNs3(const std::string &name, const std::string &value);
@@ -77,10 +81,11 @@ private:
     void Build();
     uint64_t ExpectedHops(const RnicJobGraph &graph) const;
     RnicExit Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
-                    const RnicRunEnd &end, RnicBlockTrace *blocks) const;
+                    const RnicRunEnd &end, RnicBlockTrace *blocks);
 
     RnicScenario m_scenario;
     RnicHelper m_helper;
+    RnicJson m_summary;
     std::vector<Ptr<RnicNetDevice>> m_nics;
 };
 

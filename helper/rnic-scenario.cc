@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic-scenario.h"
 
+#include "rnic-scenario-parts.h"
 #include "rnic-scenario-toml.h"
 #include "rnic-scenario-units.h"
 
-#include <cstring>
 #include <memory>
 
 namespace ns3
@@ -19,10 +19,7 @@ constexpr uint64_t MAX_HOSTS = 65535; /* ports of one switch are 16 bits wide */
 
 const std::vector<std::string> g_verbs = {"write", "write_imm", "send", "send_imm"};
 
-/* First names an expect may begin with: the objects of summary.json. */
-const std::vector<std::string> g_results = {
-    "scenario", "seed",       "parameters", "sim_end_ps", "collectives", "flows",    "conservation",
-    "pfc",      "ecn_marked", "cnps_sent",  "speed",      "status",      "switches", "nics"};
+const std::vector<std::string> g_series = {"rates", "queues", "pauses", "cnps", "links"};
 
 /* One array of values as times, one for each host. */
 std::vector<uint64_t> ReadHostDelays(const RnicTomlValue &value, uint32_t hosts)
@@ -68,8 +65,8 @@ private:
     void CheckWorkload();
     void Flow(const RnicTomlValue &value, size_t count);
     void Run();
+    void Measures();
     void Expects();
-    void Expect(const RnicTomlValue &value);
     void Ns3();
     void CheckBuffer();
 
@@ -90,6 +87,7 @@ RnicScenario Reader::Read()
     {
         top.Key(name, [](const RnicTomlValue &value) { value.Table(); });
     }
+    top.Key("measure", [](const RnicTomlValue &value) { value.Array("[[measure]] tables"); });
     top.Key("expect", [](const RnicTomlValue &value) { value.Array("[[expect]] tables"); });
     top.Read(nullptr);
     Topology();
@@ -99,6 +97,7 @@ RnicScenario Reader::Read()
     Workload();
     CheckWorkload();
     Run();
+    Measures();
     Expects();
     Ns3();
     CheckBuffer();
@@ -190,6 +189,10 @@ void Reader::Cc()
                     size_t i = value.OneOf(presets);
                     m_s.dcqcn = rnic_dcqcn_presets[i].params;
                     m_s.ccPreset = presets[i];
+                    if (m_s.places.count("nic.cnp_interval") == 0)
+                    {
+                        m_s.nic.cnp_interval_ps = rnic_dcqcn_presets[i].cnp_interval_ps;
+                    }
                 });
     section.Params(rnic_dcqcn_param_table, rnic_dcqcn_param_count, &m_s.dcqcn);
     section.Read(&m_s.places);
@@ -342,8 +345,31 @@ void Reader::Run()
     section.Key("seed", [&](const RnicTomlValue &value) { run.seed = value.Whole(1, MAX_PS); });
     section.Key("stop", [&](const RnicTomlValue &value)
                 { run.stopPs = value.Quantity(WIRE_UNIT_TIME, 1, MAX_PS); });
+    section.Key("duration",
+                [&](const RnicTomlValue &value)
+                {
+                    run.stopPs = value.Quantity(WIRE_UNIT_TIME, 1, MAX_PS);
+                    run.openEnd = true;
+                    if (section.Has("stop"))
+                    {
+                        value.Fail("and stop exclude each other; write stop for a limit by which "
+                                   "all must be over, duration for when the run ends");
+                    }
+                });
+    section.Key("series",
+                [&](const RnicTomlValue &value)
+                {
+                    run.series.clear();
+                    for (const RnicTomlValue &item : value.Array("an array of names, such as "
+                                                                 "[\"rates\", \"links\"]"))
+                    {
+                        run.series.push_back(g_series[item.OneOf(g_series)]);
+                    }
+                });
     section.Key("pcap", [&](const RnicTomlValue &value) { run.pcap = value.Bool(); });
     section.Key("trace", [&](const RnicTomlValue &value) { run.trace = value.Bool(); });
+    section.Key("drive", [&](const RnicTomlValue &value)
+                { run.batch = value.OneOf({"batch", "wake"}) == 0; });
     section.Key("sample", [&](const RnicTomlValue &value)
                 { run.samplePs = value.Quantity(WIRE_UNIT_TIME, 1000, MAX_PS); });
     section.Key("suppress_placement",
@@ -358,6 +384,20 @@ void Reader::Run()
     section.Read(&m_s.places);
 }
 
+void Reader::Measures()
+{
+    toml::node *node = m_document.Root().get("measure");
+    if (node == nullptr)
+    {
+        return;
+    }
+    for (const RnicTomlValue &value :
+         RnicTomlValue(m_document, "measure", *node).Array("[[measure]] tables"))
+    {
+        RnicReadMeasure(m_document, value, m_s);
+    }
+}
+
 void Reader::Expects()
 {
     toml::node *node = m_document.Root().get("expect");
@@ -368,128 +408,8 @@ void Reader::Expects()
     for (const RnicTomlValue &value :
          RnicTomlValue(m_document, "expect", *node).Array("[[expect]] tables"))
     {
-        Expect(value);
+        RnicReadExpect(m_document, value, m_s);
     }
-}
-
-namespace
-{
-
-/* Unit in which a bound may be written, by the end of the path; COUNT: a plain number only. */
-wire_unit UnitOfPath(const std::string &path)
-{
-    auto ends = [&](const std::string &end)
-    {
-        return path.size() >= end.size() &&
-               path.compare(path.size() - end.size(), end.size(), end) == 0;
-    };
-    return ends("_ps")     ? WIRE_UNIT_TIME
-           : ends("_bps")  ? WIRE_UNIT_RATE
-           : ends("bytes") ? WIRE_UNIT_BYTES
-                           : WIRE_UNIT_COUNT;
-}
-
-bool StartsWithResult(const std::string &path)
-{
-    const std::string first = path.substr(0, path.find('.'));
-    return std::find(g_results.begin(), g_results.end(), first) != g_results.end();
-}
-
-} // namespace
-
-void Reader::Expect(const RnicTomlValue &table)
-{
-    RnicScenarioExpect expect;
-    int bounds = 0;
-    RnicTomlSection section(m_document, table.Path(), &table.Table());
-    section.Key("what",
-                [&](const RnicTomlValue &value)
-                {
-                    expect.what = value.String("a dotted path into summary.json, such as "
-                                               "\"collectives.0.verified\"");
-                    if (!StartsWithResult(expect.what))
-                    {
-                        const std::string first = expect.what.substr(0, expect.what.find('.'));
-                        const std::string near = RnicNearestName(first, g_results);
-                        value.Fail("\"" + first + "\" is not in summary.json; " +
-                                   (near.empty() ? "known: " + RnicJoinNames(g_results)
-                                                 : "did you mean \"" + near + "\"?"));
-                    }
-                });
-    const std::vector<std::pair<std::string, RnicScenarioExpect::Kind>> kinds = {
-        {"equals", RnicScenarioExpect::EQUALS},
-        {"min", RnicScenarioExpect::MIN},
-        {"max", RnicScenarioExpect::MAX},
-        {"near", RnicScenarioExpect::NEAR}};
-    for (const auto &[name, kind] : kinds)
-    {
-        RnicScenarioExpect::Kind k = kind;
-        section.Key(
-            name,
-            [&, k](const RnicTomlValue &value)
-            {
-                expect.kind = k;
-                bounds++;
-                if (value.IsNumber())
-                {
-                    expect.number = value.Number(-1e300, 1e300);
-                }
-                else if (value.IsBool() && k == RnicScenarioExpect::EQUALS)
-                {
-                    expect.type = RnicScenarioExpect::BOOLEAN;
-                    expect.boolean = value.Bool();
-                }
-                else
-                {
-                    expect.text = value.String("a number");
-                    bool path = k != RnicScenarioExpect::EQUALS && StartsWithResult(expect.text);
-                    wire_unit unit = UnitOfPath(expect.what);
-                    expect.type = RnicScenarioExpect::TEXT;
-                    if (!path && unit != WIRE_UNIT_COUNT)
-                    {
-                        expect.type = RnicScenarioExpect::NUMBER;
-                        expect.number = static_cast<double>(value.Quantity(unit, 0, MAX_PS));
-                    }
-                    else if (!path && k != RnicScenarioExpect::EQUALS)
-                    {
-                        value.Fail("is a text; write a number, or a path into summary.json");
-                    }
-                }
-            });
-    }
-    section.Key("tolerance",
-                [&](const RnicTomlValue &value)
-                {
-                    const std::string how = "a share such as \"5%\" or 0.05";
-                    if (value.IsNumber())
-                    {
-                        expect.tolerance = value.Number(0, 1e6);
-                        return;
-                    }
-                    const std::string text = value.String(how);
-                    char *end = nullptr;
-                    expect.tolerance = std::strtod(text.c_str(), &end) / 100;
-                    if (end == text.c_str() || std::strcmp(end, "%") != 0 ||
-                        !(expect.tolerance >= 0))
-                    {
-                        value.Fail("\"" + text + "\" is no share; write " + how);
-                    }
-                });
-    section.Read(&m_s.places);
-    if (expect.what.empty())
-    {
-        table.Fail("has no what; write what = a dotted path into summary.json");
-    }
-    if (bounds != 1)
-    {
-        table.Fail("needs exactly one bound; write equals, min, max, or near with tolerance");
-    }
-    if ((expect.kind == RnicScenarioExpect::NEAR) != section.Has("tolerance"))
-    {
-        table.Fail("near and tolerance go together; write both, such as near = 10, "
-                   "tolerance = \"5%\"");
-    }
-    m_s.expects.push_back(expect);
 }
 
 void Reader::Ns3()

@@ -64,8 +64,37 @@ struct RnicScenarioRun
     uint64_t stopPs = 1000000000000;
     bool pcap = false;
     bool trace = false;
+    bool batch = true; //!< drive: the engine runs in batches, else by ns-3 wake-ups
+    bool openEnd = false;           //!< stopPs is where the run ends, over or not (duration)
+    bool judge = true;              //!< expects decide; else they are only noted (seeds)
     uint64_t samplePs = 0;          //!< 0: chosen from the run's length
+    std::vector<std::string> series = {"rates", "queues", "pauses"};
     int64_t suppressPlacement = -1; //!< tests: undo the placement of this transfer
+};
+
+/** [[measure]]: a mean over an interval, into summary.json as measures.NAME */
+struct RnicScenarioMeasure
+{
+    enum Kind
+    {
+        RATE, //!< of a flow's queue pair, or of all that a host or a port of a switch sends
+        QUEUE //!< of a port of a switch
+    };
+    enum Where
+    {
+        FLOW,
+        HOST,
+        PORT
+    };
+    std::string name;
+    Kind kind = RATE;
+    std::string of; //!< as written
+    Where where = FLOW;
+    uint32_t number = 0; //!< of the flow, the host or the switch
+    uint32_t port = 0;   //!< of the switch
+    int prio = -1;       //!< class of the queue; -1: all
+    uint64_t fromPs = 0;
+    uint64_t toPs = 0;
 };
 
 /** [[expect]]: a bound of one number of summary.json. */
@@ -110,6 +139,7 @@ struct RnicScenario
     rnic_dcqcn_params dcqcn;
     RnicScenarioWorkload workload;
     RnicScenarioRun run;
+    std::vector<RnicScenarioMeasure> measures;
     std::vector<RnicScenarioExpect> expects;
     std::vector<std::pair<std::string, std::string>> ns3; //!< attribute path or name, value
 

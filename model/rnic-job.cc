@@ -369,7 +369,9 @@ void RnicJob::Finish(uint32_t transfer, uint64_t nowPs)
     NS_ASSERT(m_open > 0);
     if (--m_open == 0 && m_done)
     {
-        m_done(nowPs);
+        const std::function<void(uint64_t)> fn = m_done;
+
+        RnicEngine::Get()->Deliver(nowPs, Simulator::NO_CONTEXT, [fn, nowPs]() { fn(nowPs); });
     }
 }
 
@@ -440,6 +442,11 @@ const std::vector<RnicJobResult> &RnicJob::GetResults() const
 const std::vector<std::unique_ptr<RnicJob::Qp>> &RnicJob::GetQps() const
 {
     return m_qps;
+}
+
+const RnicJob::Qp *RnicJob::GetQpOf(uint32_t transfer) const
+{
+    return m_qpOfTransfer.at(transfer);
 }
 
 Ptr<RnicVerbs> RnicJob::GetVerbs(uint32_t host) const

@@ -89,7 +89,7 @@ public:
     void Setup();
     /** Schedule everything that waits for nothing. */
     void Start();
-    /** Call @p fn(now_ps), inside the engine's run, when the last transfer is over. */
+    /** Call @p fn(now_ps), as an ns-3 event at that time, when the last transfer is over. */
     void SetDone(std::function<void(uint64_t)> fn);
     /**
      * Also hand every event of the cards to @p fn, inside the engine's run; before Setup().
@@ -104,6 +104,8 @@ public:
     const RnicJobGraph &GetGraph() const;
     const std::vector<RnicJobResult> &GetResults() const;
     const std::vector<std::unique_ptr<Qp>> &GetQps() const;
+    /** @returns the queue pair that carries a transfer. */
+    const Qp *GetQpOf(uint32_t transfer) const;
     Ptr<RnicVerbs> GetVerbs(uint32_t host) const;
 
     /** @returns whether each finished transfer without a collective brought its bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rnic-run FILE [--out DIR] [--set key=value ...]: run one scenario, write its results folder.
+ * rnic-run FILE [--out DIR] [--set key=value ...] [--seeds LIST]: run one scenario, or the same
+ * with several seeds, and write its results folder.
  *
  * Exit status: 0 done and every expect holds; 1 an expect or the run failed; 2 bad input, or a
  * path that cannot be read or written; 130 interrupted.
@@ -9,6 +10,7 @@
 #include "rnic-results.h"
 #include "rnic-runner.h"
 #include "rnic-scenario.h"
+#include "rnic-seeds.h"
 
 #include "ns3/nstime.h"
 
@@ -24,19 +26,40 @@ using namespace ns3;
 namespace
 {
 
-constexpr const char *USAGE = "usage: rnic-run FILE [--out DIR] [--set key=value ...]\n"
-                              "  FILE   scenario, a TOML file\n"
-                              "  --out  results folder (results/NAME)\n"
-                              "  --set  a key of the scenario, as in --set workload.bytes=1MiB\n";
+constexpr const char *USAGE =
+    "usage: rnic-run FILE [--out DIR] [--set key=value ...] [--seeds LIST]\n"
+    "  FILE     scenario, a TOML file\n"
+    "  --out    results folder (results/NAME)\n"
+    "  --set    a key of the scenario, as in --set workload.bytes=1MiB\n"
+    "  --seeds  run once for each, as in --seeds 1..5 or 1,2,7: each "
+    "expect is judged on the mean\n";
 
 struct Arguments
 {
     std::string file;
     std::string out;
     std::vector<std::string> sets;
+    std::string seeds;
     bool help = false;
     std::string wrong;
 };
+
+/* Takes "--name value" or "--name=value". */
+bool Option(const std::string &name, int argc, char *argv[], int &i, std::string &value)
+{
+    const std::string word = argv[i];
+    if (word.compare(0, name.size() + 1, name + "=") == 0)
+    {
+        value = word.substr(name.size() + 1);
+        return true;
+    }
+    if (word != name || i + 1 >= argc)
+    {
+        return false;
+    }
+    value = argv[++i];
+    return true;
+}
 
 Arguments Parse(int argc, char *argv[])
 {
@@ -44,6 +67,7 @@ Arguments Parse(int argc, char *argv[])
     for (int i = 1; i < argc && arguments.wrong.empty(); i++)
     {
         const std::string word = argv[i];
+        std::string value;
         if (word == "--help" || word == "-h")
         {
             arguments.help = true;
@@ -53,18 +77,17 @@ Arguments Parse(int argc, char *argv[])
             std::cout << "rnic-run " << RnicVersion() << '\n';
             std::exit(RNIC_EXIT_GOOD);
         }
-        else if ((word == "--out" || word == "--set") && i + 1 < argc)
+        else if (Option("--out", argc, argv, i, value))
         {
-            const std::string value = argv[++i];
-            word == "--out" ? (void)(arguments.out = value) : arguments.sets.push_back(value);
+            arguments.out = value;
         }
-        else if (word.compare(0, 6, "--out=") == 0)
+        else if (Option("--set", argc, argv, i, value))
         {
-            arguments.out = word.substr(6);
+            arguments.sets.push_back(value);
         }
-        else if (word.compare(0, 6, "--set=") == 0)
+        else if (Option("--seeds", argc, argv, i, value))
         {
-            arguments.sets.push_back(word.substr(6));
+            arguments.seeds = value;
         }
         else if (!word.empty() && word[0] == '-')
         {
@@ -90,8 +113,10 @@ RnicExit Run(const Arguments &arguments)
 {
     RnicScenario scenario = RnicReadScenario(arguments.file, arguments.sets);
     const std::string out = arguments.out.empty() ? "results/" + scenario.name : arguments.out;
-    RnicRunner runner(std::move(scenario));
-    const RnicExit status = runner.Run(out);
+    const RnicExit status =
+        arguments.seeds.empty()
+            ? RnicRunner(std::move(scenario)).Run(out)
+            : RnicSeeds(std::move(scenario), RnicParseSeeds(arguments.seeds)).Run(out);
     if (status == RNIC_EXIT_INTERRUPTED)
     {
         std::cerr << "rnic-run: interrupted: the results in " << out << " are partial\n";

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/**
+ * @file
+ * Readers of the parts of a scenario that have a file of their own. Private to the reader.
+ */
+#ifndef RNIC_SCENARIO_PARTS_H
+#define RNIC_SCENARIO_PARTS_H
+
+#include "rnic-scenario-toml.h"
+
+namespace ns3
+{
+
+/**
+ * Check one [[measure]] and append it to scenario.measures; topology, workload and run have been
+ * read. @throw RnicScenarioError
+ */
+void RnicReadMeasure(RnicTomlDocument &document, const RnicTomlValue &table,
+                     RnicScenario &scenario);
+
+/**
+ * Check one [[expect]] and append it to scenario.expects; all else has been read.
+ * @throw RnicScenarioError
+ */
+void RnicReadExpect(RnicTomlDocument &document, const RnicTomlValue &table, RnicScenario &scenario);
+
+} // namespace ns3
+
+#endif /* RNIC_SCENARIO_PARTS_H */
