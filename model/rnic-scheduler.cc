@@ -79,14 +79,21 @@ RnicScheduler::~RnicScheduler()
 void RnicScheduler::Install(TypeId inner)
 {
     ObjectFactory factory("ns3::RnicScheduler", "Inner", TypeIdValue(inner));
-    Ptr<RnicEngine> engine = RnicEngine::Get();
 
     NS_ABORT_MSG_UNLESS(IsDefaultSimulator(), "ns3-rnic: batches need ns3::DefaultSimulatorImpl; "
                                               "keep the wake-ups with real time and MPI");
+    if (!RnicEngine::Exists())
+    {
+        Simulator::SetScheduler(factory); // an engine to come finds it
+        return;
+    }
+
+    Ptr<RnicEngine> engine = RnicEngine::Get();
+
     NS_ABORT_MSG_IF(engine->IsRunning(), "ns3-rnic: the drive cannot change inside the engine");
-    engine->SetDrive(std::make_unique<RnicWakeDrive>(engine.operator->()));
+    engine->SetDrive(std::make_unique<RnicWakeDrive>(PeekPointer(engine)));
     Simulator::SetScheduler(factory);
-    engine->SetDrive(MakeDrive(engine.operator->()));
+    engine->SetDrive(MakeDrive(PeekPointer(engine)));
 }
 
 std::unique_ptr<RnicDrive> RnicScheduler::MakeDrive(RnicEngine *engine)
