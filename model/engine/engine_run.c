@@ -48,36 +48,42 @@ static void run_pull(struct engine *engine, uint32_t port);
 /* A kick armed for now would be the very next event. */
 static inline bool run_quiet(const struct engine *engine)
 {
-    return engine_wheel_quiet(engine->wheel, engine->now_ps) && engine->dirty_n == 0 &&
-           !engine->stop;
+    return engine->running && !engine->stop && engine->dirty_n == 0 &&
+           engine_wheel_quiet(engine->wheel, engine->now_ps);
 }
 
 /*
  * Arm the port's kick for the next pull that may succeed, none when nothing waits. When that is now
  * and it is the only thing left to do now (@p only: nothing else in this call), it is done at once
  * instead: the same order, an event less for every frame that finds its egress idle.
+ * @return true: it was done, and the device looked at again after it.
  */
-static void run_set_kick(struct engine *engine, uint32_t port, bool only)
+static bool run_set_kick(struct engine *engine, uint32_t port, bool only)
 {
     struct engine_mac *mac = &engine->macs[port];
     uint64_t next_ps;
 
+    if (mac->free_ps > engine->now_ps && mac->kick.deadline_ps == mac->free_ps)
+        return false; /* it will pull as soon as it can */
     if (mac->peer == WIRE_STATION_NONE)
-        return;
+        return false;
     next_ps = run_tx_next(engine, port);
     if (only && next_ps <= engine->now_ps && mac->free_ps <= engine->now_ps && run_quiet(engine)) {
         run_pull(engine, port);
-        return;
+        return true;
     }
     next_ps = wire_max_ps(next_ps, wire_max_ps(mac->free_ps, engine->now_ps));
     if (engine_timer_set(&mac->kick, &engine->ports[port].kick_parked, next_ps))
         engine_run_schedule(engine, port, ENGINE_RANK_LOCAL, ENGINE_KIND_KICK, next_ps, NULL);
+    return false;
 }
 
 static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t wake_ps)
 {
     struct engine_port *cold = &engine->ports[device_port];
 
+    if (wake_ps == cold->wake.deadline_ps)
+        return;
     wake_ps = wire_max_ps(wake_ps, engine->now_ps);
     if (engine_timer_set(&cold->wake, &cold->wake_parked, wake_ps))
         engine_run_schedule(engine, device_port, ENGINE_RANK_WAKE, ENGINE_KIND_WAKE, wake_ps, NULL);
@@ -89,6 +95,8 @@ static void run_look_switch(struct engine *engine, uint32_t first)
     int kicked = fabric_next_kick(sw);
     bool only = true;
 
+    if (run_traced(engine, ENGINE_TRACE_FABRIC))
+        run_trace_fabric(engine, first);
     while (kicked >= 0) {
         int next = fabric_next_kick(sw);
 
@@ -96,24 +104,24 @@ static void run_look_switch(struct engine *engine, uint32_t first)
         run_set_kick(engine, first + (uint32_t)kicked, only);
         kicked = next >= 0 ? next : fabric_next_kick(sw);
     }
-    if (run_traced(engine, ENGINE_TRACE_FABRIC))
-        run_trace_fabric(engine, first);
     run_set_wake(engine, first, fabric_next_wake(sw));
 }
 
 static void run_look_nic(struct engine *engine, uint32_t port)
 {
     struct rnic_device *nic = engine->macs[port].nic;
+    uint64_t wake_ps = rnic_next_wake(nic);
     struct rnic_event event;
 
-    if (rnic_next_wake(nic) <= engine->now_ps) { /* events that are visible are part of it */
+    if (wake_ps <= engine->now_ps) { /* events that are visible are part of it */
         while (rnic_event(nic, engine->now_ps, &event)) {
             if (engine->hooks.nic_event != NULL)
                 engine->hooks.nic_event(engine->hooks.ctx, port, &event);
         }
+        wake_ps = rnic_next_wake(nic);
     }
-    run_set_kick(engine, port, true);
-    run_set_wake(engine, port, rnic_next_wake(nic));
+    if (!run_set_kick(engine, port, true))
+        run_set_wake(engine, port, wake_ps);
 }
 
 void engine_run_look(struct engine *engine, uint32_t port)
@@ -180,14 +188,17 @@ static void run_transmit(struct engine *engine, uint32_t port, struct wire_frame
 static void run_pull(struct engine *engine, uint32_t port)
 {
     struct engine_mac *mac = &engine->macs[port];
-    struct wire_frame *frame = engine_pool_alloc(&engine->pool);
+    struct wire_frame *frame = engine->blank;
     struct wire_frame *spare = NULL;
     bool is_switch = (mac->flags & ENGINE_MAC_SWITCH) != 0;
     bool sent;
 
     WIRE_ASSERT(mac->free_ps <= engine->now_ps);
-    if (frame == NULL)
-        abort();
+    if (frame == NULL) {
+        frame = engine_pool_alloc(&engine->pool);
+        if (frame == NULL)
+            abort();
+    }
     if (is_switch)
         sent = fabric_tx(mac->sw, mac->local_port, engine->now_ps, mac->ready, &frame, &spare);
     else
@@ -195,9 +206,8 @@ static void run_pull(struct engine *engine, uint32_t port)
     if (WIRE_LIKELY(sent))
         run_transmit(engine, port, frame);
     else if (frame != NULL)
-        spare = frame;
-    if (spare != NULL)
-        engine_pool_free(&engine->pool, spare);
+        engine_pool_free(&engine->pool, frame); /* maybe written to: no blank any more */
+    engine->blank = spare;                      /* for the next pull */
     /* Else it would never end; a kept blank is one class less to ask for. */
     WIRE_ASSERT(sent || frame == NULL || run_tx_next(engine, port) > engine->now_ps);
     engine_run_look(engine, port);
@@ -238,6 +248,7 @@ static void run_pause_changed(struct engine *engine, uint32_t port, uint32_t cha
                                                      .port = port,
                                                      .paused_classes = ENGINE_ALL_CLASSES &
                                                                        ~(uint32_t)mac->ready});
+    mac->kick.deadline_ps = WIRE_NEVER; /* what was armed may be for a class that waits now */
     run_set_kick(engine, port, true);
 }
 
@@ -415,7 +426,7 @@ uint64_t engine_run(struct engine *engine, uint64_t until_ps)
 
     WIRE_ASSERT(!engine->busy);
     WIRE_ASSERT(until_ps >= engine->now_ps);
-    engine->busy = true;
+    engine->busy = engine->running = true;
     engine->stop = false;
     while (!engine->stop && engine_wheel_pop(engine->wheel, until_ps, &event)) {
         WIRE_ASSERT(event.time_ps >= engine->now_ps);
@@ -423,7 +434,7 @@ uint64_t engine_run(struct engine *engine, uint64_t until_ps)
         run_event(engine, &event);
         ran++;
     }
-    engine->busy = false;
+    engine->busy = engine->running = false;
     engine->events += ran;
     if (!engine->stop && until_ps != WIRE_NEVER) {
         engine->now_ps = until_ps;

@@ -68,10 +68,12 @@ struct engine {
     uint32_t n_ports, ports_size;
     uint32_t trace_mask;
     bool busy; /* inside an event or a touch: a touch waits in the dirty list */
+    bool running; /* inside engine_run: a kick for now may be run at once */
     bool stop;
     bool wire;
     uint64_t events, packet_hops, frames_sent, frames_delivered;
     struct engine_pool pool;
+    struct wire_frame *blank; /* kept for the next pull, or NULL */
     uint32_t *dirty; /* ring of ports to look at, each at most once: ports_size entries */
     uint32_t dirty_first, dirty_n;
     struct engine_hooks hooks;

@@ -6,6 +6,7 @@
 
 #define WHEEL_MASK (ENGINE_WHEEL_SLOTS - 1)
 #define FAR_NONE UINT64_MAX
+#define SLOT_WALK 8u          /* events passed to keep a slot sorted */
 #define SORT_BY_INSERTION 24u /* above it the library's sort is faster */
 
 static_assert((ENGINE_WHEEL_SLOTS & WHEEL_MASK) == 0, "slots index by mask");
@@ -54,32 +55,62 @@ void engine_wheel_fini(struct engine_wheel *wheel)
 
 /* ---- slots ---- */
 
+/* A node from the free list, or a fresh one; index + 1. */
+static uint32_t wheel_node(struct engine_wheel *wheel)
+{
+    uint32_t n = wheel->free_node;
+
+    if (n != 0) {
+        wheel->free_node = wheel->nodes[n - 1].next;
+        return n;
+    }
+    if (wheel->nodes_used == wheel->nodes_size) {
+        size_t size = wheel->nodes_size;
+
+        if (size > UINT32_MAX / 2)
+            abort(); /* 2^31 events in the window: an index no longer names them */
+        wheel->nodes = wheel_grow(wheel->nodes, &size);
+        wheel->nodes_size = (uint32_t)size;
+    }
+    return ++wheel->nodes_used;
+}
+
 static void wheel_slot_insert(struct engine_wheel *wheel, const struct engine_event *event)
 {
-    uint64_t slot = engine_wheel_slot_of(event->time_ps);
-    uint32_t s = (uint32_t)(slot & WHEEL_MASK);
-    uint32_t node = wheel->free_node;
+    uint64_t number = engine_wheel_slot_of(event->time_ps);
+    uint32_t s = (uint32_t)(number & WHEEL_MASK);
+    uint32_t n = wheel_node(wheel);
 
-    WIRE_ASSERT(slot > wheel->slot_taken);
-    WIRE_ASSERT(slot - wheel->slot_taken < ENGINE_WHEEL_SLOTS);
-    if (WIRE_LIKELY(node != 0)) {
-        wheel->free_node = wheel->nodes[node - 1].next;
-    } else {
-        if (wheel->nodes_used == wheel->nodes_size) {
-            size_t size = wheel->nodes_size;
-
-            if (size > UINT32_MAX / 2)
-                abort(); /* 2^31 events in the window: an index no longer names them */
-            wheel->nodes = wheel_grow(wheel->nodes, &size);
-            wheel->nodes_size = (uint32_t)size;
-        }
-        node = ++wheel->nodes_used;
-    }
-    wheel->nodes[node - 1] = *event;
-    wheel->nodes[node - 1].next = wheel->slots[s];
-    wheel->slots[s] = node;
+    WIRE_ASSERT(number > wheel->slot_taken);
+    WIRE_ASSERT(number - wheel->slot_taken < ENGINE_WHEEL_SLOTS);
+    wheel->nodes[n - 1] = *event;
     wheel->bitmap[s / 64] |= UINT64_C(1) << s % 64;
     wheel->summary[s / 4096] |= UINT64_C(1) << s / 64 % 64;
+    engine_wheel_link(wheel, &wheel->slots[s], n);
+}
+
+void engine_wheel_link(struct engine_wheel *wheel, struct engine_slot *slot, uint32_t n)
+{
+    struct engine_event *node = &wheel->nodes[n - 1];
+    bool empty = slot->first == 0;
+    uint32_t *at = &slot->first;
+
+    if (empty || slot->last != 0) {
+        for (uint32_t i = 0; *at != 0; at = &wheel->nodes[*at - 1].next, i++) {
+            if (engine_wheel_before(node, &wheel->nodes[*at - 1]))
+                break;
+            if (i == SLOT_WALK) { /* too long: sorted when its turn comes */
+                slot->last = 0;
+                break;
+            }
+        }
+    }
+    if (!empty && slot->last == 0)
+        at = &slot->first;
+    else if (*at == 0)
+        slot->last = n;
+    node->next = *at;
+    *at = n;
 }
 
 /* First non-empty bitmap word at or after @p word, round once. */
@@ -118,15 +149,6 @@ static uint64_t wheel_slot_first(const struct engine_wheel *wheel)
     }
     s = word * 64 + (uint32_t)__builtin_ctzll(bits);
     return from + ((s - from) & WHEEL_MASK);
-}
-
-static uint64_t wheel_slot_min_ps(const struct engine_wheel *wheel, uint64_t slot)
-{
-    uint64_t min_ps = WIRE_NEVER;
-
-    for (uint32_t n = wheel->slots[slot & WHEEL_MASK]; n != 0; n = wheel->nodes[n - 1].next)
-        min_ps = wire_min_ps(min_ps, wheel->nodes[n - 1].time_ps);
-    return min_ps;
 }
 
 /* ---- far heap ---- */
@@ -245,7 +267,7 @@ static void wheel_clear(struct engine_wheel *wheel, uint64_t slot)
 {
     uint32_t s = (uint32_t)(slot & WHEEL_MASK);
 
-    wheel->slots[s] = 0;
+    wheel->slots[s] = (struct engine_slot){0, 0};
     wheel->bitmap[s / 64] &= ~(UINT64_C(1) << s % 64);
     if (wheel->bitmap[s / 64] == 0)
         wheel->summary[s / 4096] &= ~(UINT64_C(1) << s / 64 % 64);
@@ -258,7 +280,7 @@ static void wheel_clear(struct engine_wheel *wheel, uint64_t slot)
  */
 static void wheel_take(struct engine_wheel *wheel, uint64_t slot)
 {
-    uint32_t first = wheel->slots[slot & WHEEL_MASK];
+    uint32_t first = wheel->slots[slot & WHEEL_MASK].first;
     size_t n = 0;
 
     WIRE_ASSERT(wheel->tail == 0);
@@ -305,21 +327,26 @@ static bool wheel_refill(struct engine_wheel *wheel, uint64_t slot, uint64_t unt
     return true;
 }
 
-/* The event of slot @p slot when it is alone there, as most are: no copy, no sorting. */
-static inline bool wheel_pop_alone(struct engine_wheel *wheel, uint64_t slot, uint64_t until_ps,
-                                   struct engine_event *event)
+/* Take the first event of a sorted slot, when it is time. */
+static inline bool wheel_pop_sorted(struct engine_wheel *wheel, uint64_t number, uint64_t until_ps,
+                                    struct engine_event *event)
 {
-    uint32_t n = wheel->slots[slot & WHEEL_MASK];
+    struct engine_slot *slot = &wheel->slots[number & WHEEL_MASK];
+    uint32_t n = slot->first;
     struct engine_event *node = &wheel->nodes[n - 1];
 
-    if (node->next != 0 || node->time_ps > until_ps)
+    if (slot->last == 0 || node->time_ps > until_ps)
         return false;
     *event = *node;
+    slot->first = node->next;
     node->next = wheel->free_node;
     wheel->free_node = n;
-    wheel->head = wheel->tail = 0;
-    wheel_clear(wheel, slot);
-    far_migrate(wheel);
+    if (slot->first == 0)
+        wheel_clear(wheel, number);
+    else
+        wheel->slot_taken = number - 1;
+    if (WIRE_UNLIKELY(wheel->far_slot - wheel->slot_taken < ENGINE_WHEEL_SLOTS))
+        far_migrate(wheel);
     wheel->next_ps = 0;
     wheel->pending--;
     return true;
@@ -345,7 +372,7 @@ bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engi
     if (wheel->head == wheel->tail) {
         uint64_t slot = wheel_slot_first(wheel);
 
-        if (WIRE_LIKELY(slot != 0 && wheel_pop_alone(wheel, slot, until_ps, event)))
+        if (WIRE_LIKELY(slot != 0 && wheel_pop_sorted(wheel, slot, until_ps, event)))
             return true;
         if (!wheel_refill(wheel, slot, until_ps))
             return false;
@@ -368,7 +395,7 @@ uint64_t engine_wheel_peek_ps(struct engine_wheel *wheel)
         return wheel->next_ps;
     slot = wheel_slot_first(wheel);
     if (slot != 0)
-        wheel->next_ps = wheel_slot_min_ps(wheel, slot);
+        wheel->next_ps = engine_wheel_slot_ps(wheel, &wheel->slots[slot & WHEEL_MASK]);
     else
         wheel->next_ps = wheel->far_n > 0 ? wheel->far[0].time_ps : WIRE_NEVER;
     return wheel->next_ps;
@@ -392,7 +419,7 @@ void engine_wheel_walk(const struct engine_wheel *wheel,
     for (size_t i = wheel->head; i < wheel->tail; i++)
         visit(ctx, &wheel->current[i]);
     for (size_t s = 0; s < ENGINE_WHEEL_SLOTS; s++) {
-        for (uint32_t n = wheel->slots[s]; n != 0; n = wheel->nodes[n - 1].next)
+        for (uint32_t n = wheel->slots[s].first; n != 0; n = wheel->nodes[n - 1].next)
             visit(ctx, &wheel->nodes[n - 1]);
     }
     for (size_t i = 0; i < wheel->far_n; i++)

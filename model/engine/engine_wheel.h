@@ -6,10 +6,11 @@
  * The order is (time, order word); the order word is made by engine_state.h from port, rank and the
  * port's sequence number, so it is unique and never depends on when an event was scheduled.
  *
- *   current   the slot being run, sorted: array [head, tail); what is scheduled into it (or before
- *             it) is inserted in place
- *   slots     ENGINE_WHEEL_SLOTS lists of one slot each, unsorted, sorted when their turn comes;
- *             a two-level bitmap finds the next one
+ *   slots     ENGINE_WHEEL_SLOTS lists of one slot each; a two-level bitmap finds the next one. A list
+ *             is kept sorted as long as that is cheap: nearly every event belongs at its end. One that
+ *             got too long for that is left unsorted (last == 0)
+ *   current   an unsorted slot, sorted when its turn comes: array [head, tail); what is scheduled
+ *             into it (or before it) is inserted in place
  *   far       4-ary heap of what lies beyond the window; moved into the slots as the window moves
  *
  * A peek only reads (and remembers the answer), so it cannot move the window past an event that is
@@ -37,6 +38,11 @@ struct engine_event {
 
 static_assert(sizeof(struct engine_event) == 32, "two events in a cache line");
 
+/* Indexes of nodes + 1; 0: none. */
+struct engine_slot {
+    uint32_t first, last;
+};
+
 struct engine_wheel {
     uint64_t slot_taken; /* slots up to this one have been moved to `current` */
     uint64_t next_ps;    /* remembered peek; 0: not known */
@@ -51,7 +57,7 @@ struct engine_wheel {
     uint64_t pending;                          /* events in all three places */
     uint64_t summary[ENGINE_WHEEL_WORDS / 64]; /* bit w: bitmap[w] is not 0 */
     uint64_t bitmap[ENGINE_WHEEL_WORDS];       /* bit s: slot s is not empty */
-    uint32_t slots[ENGINE_WHEEL_SLOTS];        /* index + 1 of the first node */
+    struct engine_slot slots[ENGINE_WHEEL_SLOTS];
 };
 
 /** @return false: out of memory; later growth that fails ends the process. */
@@ -66,10 +72,7 @@ static inline void engine_wheel_schedule(struct engine_wheel *wheel,
 bool engine_wheel_pop(struct engine_wheel *wheel, uint64_t until_ps, struct engine_event *event);
 
 /** After a pop at @p now_ps: is no other event pending at that time? */
-static inline bool engine_wheel_quiet(const struct engine_wheel *wheel, uint64_t now_ps)
-{
-    return wheel->head == wheel->tail || wheel->current[wheel->head].time_ps > now_ps;
-}
+static inline bool engine_wheel_quiet(const struct engine_wheel *wheel, uint64_t now_ps);
 
 /** Time of the first event, WIRE_NEVER: none. Changes nothing that can be seen. */
 uint64_t engine_wheel_peek_ps(struct engine_wheel *wheel);
@@ -96,8 +99,34 @@ static inline uint64_t engine_wheel_slot_of(uint64_t time_ps)
     return (time_ps >> ENGINE_WHEEL_SLOT_SHIFT) + 1;
 }
 
+/** Time of the first event of a slot that is not empty. */
+static inline uint64_t engine_wheel_slot_ps(const struct engine_wheel *wheel,
+                                            const struct engine_slot *slot)
+{
+    uint64_t first_ps = wheel->nodes[slot->first - 1].time_ps;
+
+    if (slot->last == 0)
+        for (uint32_t n = slot->first; n != 0; n = wheel->nodes[n - 1].next)
+            first_ps = wire_min_ps(first_ps, wheel->nodes[n - 1].time_ps);
+    return first_ps;
+}
+
+static inline bool engine_wheel_quiet(const struct engine_wheel *wheel, uint64_t now_ps)
+{
+    uint64_t number = engine_wheel_slot_of(now_ps);
+    const struct engine_slot *slot = &wheel->slots[number & (ENGINE_WHEEL_SLOTS - 1)];
+
+    if (wheel->head < wheel->tail)
+        return wheel->current[wheel->head].time_ps > now_ps;
+    return wheel->slot_taken >= number || slot->first == 0 ||
+           engine_wheel_slot_ps(wheel, slot) > now_ps;
+}
+
 /** Out-of-line part of engine_wheel_schedule. */
 void engine_wheel_schedule_rare(struct engine_wheel *wheel, const struct engine_event *event);
+
+/** Link node @p n into a slot whose last event it does not follow. */
+void engine_wheel_link(struct engine_wheel *wheel, struct engine_slot *slot, uint32_t n);
 
 /*
  * Field by field into the node: a copy through a record on the stack would be read back in wider
@@ -106,8 +135,9 @@ void engine_wheel_schedule_rare(struct engine_wheel *wheel, const struct engine_
 static inline void engine_wheel_add(struct engine_wheel *wheel, uint64_t time_ps, uint64_t order,
                                     uint32_t kind, void *ptr)
 {
-    uint64_t slot = engine_wheel_slot_of(time_ps);
-    uint32_t s = (uint32_t)slot & (ENGINE_WHEEL_SLOTS - 1);
+    uint64_t number = engine_wheel_slot_of(time_ps);
+    uint32_t s = (uint32_t)number & (ENGINE_WHEEL_SLOTS - 1);
+    struct engine_slot *slot = &wheel->slots[s];
     uint32_t n = wheel->free_node;
     struct engine_event *node;
 
@@ -115,7 +145,7 @@ static inline void engine_wheel_add(struct engine_wheel *wheel, uint64_t time_ps
     if (time_ps < wheel->next_ps)
         wheel->next_ps = time_ps;
     /* One comparison: after the slot taken, and inside the window. */
-    if (WIRE_UNLIKELY(slot - wheel->slot_taken - 1 >= ENGINE_WHEEL_SLOTS - 1 || n == 0)) {
+    if (WIRE_UNLIKELY(number - wheel->slot_taken - 1 >= ENGINE_WHEEL_SLOTS - 1 || n == 0)) {
         engine_wheel_schedule_rare(wheel, &(struct engine_event){.time_ps = time_ps,
                                                                  .order = order,
                                                                  .ptr = ptr,
@@ -128,10 +158,17 @@ static inline void engine_wheel_add(struct engine_wheel *wheel, uint64_t time_ps
     node->order = order;
     node->ptr = ptr;
     node->kind = kind;
-    node->next = wheel->slots[s];
-    wheel->slots[s] = n;
-    wheel->bitmap[s / 64] |= UINT64_C(1) << s % 64;
-    wheel->summary[s / 4096] |= UINT64_C(1) << s / 64 % 64;
+    node->next = 0;
+    if (WIRE_LIKELY(slot->first == 0)) {
+        slot->first = slot->last = n;
+        wheel->bitmap[s / 64] |= UINT64_C(1) << s % 64;
+        wheel->summary[s / 4096] |= UINT64_C(1) << s / 64 % 64;
+    } else if (slot->last != 0 && engine_wheel_before(&wheel->nodes[slot->last - 1], node)) {
+        wheel->nodes[slot->last - 1].next = n;
+        slot->last = n;
+    } else {
+        engine_wheel_link(wheel, slot, n);
+    }
 }
 
 static inline void engine_wheel_schedule(struct engine_wheel *wheel,
