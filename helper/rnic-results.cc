@@ -382,6 +382,7 @@ void RnicResults::Speed()
     speed.Set("drive", m_scenario.run.batch ? "batch" : "wake");
     speed.Set("packet_hops", m_counters.packet_hops);
     speed.Set("events", m_counters.events);
+    speed.Set("setup_cpu_s", m_end.setupCpuS);
     speed.Set("cpu_s", m_end.cpuS);
     speed.Set("wall_s", m_end.wallS);
     speed.Set("packet_hops_per_cpu_s",

@@ -31,7 +31,8 @@ struct RnicRunEnd
     };
     Status status = COMPLETE;
     uint64_t simEndPs = 0;
-    double cpuS = 0;
+    double setupCpuS = 0; //!< before the run: network, memory and its contents
+    double cpuS = 0;      //!< the simulation itself
     double wallS = 0;
     uint64_t samplePs = 0;
     std::vector<std::string> notes;

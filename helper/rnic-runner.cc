@@ -288,6 +288,7 @@ uint64_t RnicRunner::ExpectedHops(const RnicJobGraph &graph) const
 
 RnicExit RnicRunner::Run(const std::string &folder)
 {
+    const double setupBegin = CpuSeconds();
     const RnicScenario &s = m_scenario;
     const RnicJobGraph graph = RnicMakeWorkload(s);
     if (s.run.suppressPlacement >= static_cast<int64_t>(graph.transfers.size()))
@@ -350,6 +351,7 @@ RnicExit RnicRunner::Run(const std::string &folder)
         Simulator::Run();
     }
     end.cpuS = CpuSeconds() - cpuBegin;
+    end.setupCpuS = cpuBegin - setupBegin;
     end.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - wallBegin).count();
     progress.Clear();
 
