@@ -42,8 +42,8 @@ static bool access_piece(const struct rnic_access_path *path, uint32_t pd,
 
 /* All pieces of [offset, offset + bytes) may be accessed. */
 static bool access_allowed(const struct rnic_access_path *path, uint32_t pd,
-                           const struct rnic_sge *sges, uint32_t n, uint32_t offset,
-                           uint32_t bytes, uint32_t access)
+                           const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,
+                           uint32_t access)
 {
     struct access_piece piece;
 

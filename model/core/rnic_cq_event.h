@@ -15,7 +15,7 @@
 #include "rnic_device.h"
 #include "rnic_mem.h"
 
-#define RNIC_CQ_EVENT_TRACES 64u /* trace records that fit before the caller drains */
+#define RNIC_CQ_EVENT_TRACES 256u /* trace records that fit before the caller drains */
 
 struct rnic_cq_event_entry {
     struct rnic_event event;
@@ -25,7 +25,7 @@ struct rnic_cq_event_entry {
 struct rnic_cq_event {
     struct rnic_cq_event_entry *heap;
     uint32_t n, cap;
-    uint32_t reserved;   /* of cap: for events that must not be lost */
+    uint32_t reserved; /* of cap: for events that must not be lost */
     uint64_t arrivals;
     uint32_t trace_mask; /* bit t: trace type t is wanted */
     uint64_t trace_lost;

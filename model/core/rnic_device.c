@@ -17,14 +17,14 @@
 
 #include <string.h>
 
-enum { /* AETH syndromes, IBTA 9.7.5.1.2 */
-    DEVICE_ACK = 0x1F, /* credits not used */
-    DEVICE_RNR_NAK = 0x20,
-    DEVICE_NAK = 0x60,
-    DEVICE_NAK_SEQUENCE = 0,
-    DEVICE_NAK_INVALID = 1,
-    DEVICE_NAK_ACCESS = 2,
-    DEVICE_NAK_OP = 3,
+enum {                    /* AETH syndromes, IBTA 9.7.5.1.2 */
+       DEVICE_ACK = 0x1F, /* credits not used */
+       DEVICE_RNR_NAK = 0x20,
+       DEVICE_NAK = 0x60,
+       DEVICE_NAK_SEQUENCE = 0,
+       DEVICE_NAK_INVALID = 1,
+       DEVICE_NAK_ACCESS = 2,
+       DEVICE_NAK_OP = 3,
 };
 
 /* ---- small helpers of the walks ---- */
@@ -38,10 +38,9 @@ static enum wire_drop device_drop(struct rnic_device *dev, enum wire_drop drop)
 static void device_event(struct rnic_device *dev, enum rnic_event_type type,
                          const struct rnic_qp *qp, uint64_t value, uint64_t time_ps)
 {
-    rnic_cq_event_push(&dev->events, &(struct rnic_event){.type = type,
-                                                          .qpn = qp->qpn,
-                                                          .value = value,
-                                                          .time_ps = time_ps});
+    rnic_cq_event_push(
+        &dev->events,
+        &(struct rnic_event){.type = type, .qpn = qp->qpn, .value = value, .time_ps = time_ps});
 }
 
 /* One passage of a block, when somebody watches. */
@@ -131,15 +130,16 @@ static bool tx_packet(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_
     /* Asked for when it was caused, but not before the TX FIFO had room for it. */
     cause_ps = wire_max_ps(qp->cause_ps, rnic_tx_sched_room(&dev->sched));
     at_ps = rnic_cache_get(&dev->qps.cache, &qp->cache, cause_ps);
-    at_ps = wire_max_ps(at_ps, rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes,
-                                                   at_ps));
+    at_ps = wire_max_ps(at_ps,
+                        rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes, at_ps));
     rnic_tx_build_request(&dev->build, qp, wqe, qp->cur_packet, dev->ip_id, frame);
     if (rnic_tx_replay_in_flight(&qp->replay) + 1 == dev->params.max_in_flight)
         frame->bth_flags |= WIRE_BTH_ACKREQ; /* no more may follow before an answer: ask for it */
     device_passage(dev, RNIC_BLOCK_TX_SCHED, qp, frame, cause_ps, at_ps);
     read_ps = at_ps;
-    if (!rnic_access_gather(&dev->path, qp->pd, wqe->sge, wqe->num_sge, qp->cur_packet << qp->mtu_shift,
-                            frame->payload_bytes, frame->payload, &backed, &read_ps)) {
+    if (!rnic_access_gather(&dev->path, qp->pd, wqe->sge, wqe->num_sge,
+                            qp->cur_packet << qp->mtu_shift, frame->payload_bytes, frame->payload,
+                            &backed, &read_ps)) {
         tx_local_error(dev, qp, wqe, now_ps);
         return false;
     }
@@ -465,19 +465,18 @@ static void cnp_send(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps
     qp->counters.cnps_tx++;
     dev->counters.cnps_tx++;
     device_event(dev, RNIC_EVENT_CNP_TX, qp, 0, now_ps);
-    rnic_tx_control_push(&dev->control,
-                         &(struct rnic_tx_control_record){
-                             .ready_ps = at_ps + dev->params.cnp_latency_ps +
-                                         dev->params.tx_latency_ps,
-                             .dest_station = qp->dest_station,
-                             .next_hop = qp->next_hop,
-                             .qpn = qp->qpn,
-                             .dest_qpn = qp->dest_qpn,
-                             .udp_sport = qp->udp_sport,
-                             .opcode = WIRE_OP_CNP,
-                             .tos = (uint8_t)(dev->params.cnp_dscp << 2),
-                             .ttl = qp->ttl,
-                             .frame_flags = qp->frame_flags});
+    rnic_tx_control_push(&dev->control, &(struct rnic_tx_control_record){
+                                            .ready_ps = at_ps + dev->params.cnp_latency_ps +
+                                                        dev->params.tx_latency_ps,
+                                            .dest_station = qp->dest_station,
+                                            .next_hop = qp->next_hop,
+                                            .qpn = qp->qpn,
+                                            .dest_qpn = qp->dest_qpn,
+                                            .udp_sport = qp->udp_sport,
+                                            .opcode = WIRE_OP_CNP,
+                                            .tos = (uint8_t)(dev->params.cnp_dscp << 2),
+                                            .ttl = qp->ttl,
+                                            .frame_flags = qp->frame_flags});
 }
 
 static void cnp_marked(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps, uint64_t now_ps)
@@ -594,125 +593,4 @@ void rnic_wake(struct rnic_device *dev, uint64_t now_ps)
     cnp_windows_end(dev, now_ps);
     if (dev->retry_wake_ps <= now_ps)
         timers_retry(dev, now_ps);
-}
-
-/* ---- events, counters, life ---- */
-
-bool rnic_event(struct rnic_device *dev, uint64_t now_ps, struct rnic_event *event)
-{
-    struct rnic_cq *cq;
-
-    if (!rnic_cq_event_pop(&dev->events, now_ps, event))
-        return false;
-    if (event->type == RNIC_EVENT_CQ) {
-        cq = rnic_table_cq_find(&dev->cqs, event->cq);
-        if (cq != NULL)
-            rnic_cq_write_event_taken(cq, &dev->events);
-    }
-    return true;
-}
-
-void rnic_trace_enable(struct rnic_device *dev, uint32_t mask)
-{
-    dev->events.trace_mask = mask;
-}
-
-const struct rnic_counters *rnic_query_counters(struct rnic_device *dev)
-{
-    struct rnic_counters *counters = &dev->counters;
-
-    counters->trace_lost = dev->events.trace_lost;
-    counters->control_lost = dev->control.lost;
-    counters->qp_hits = dev->qps.cache.hits;
-    counters->qp_misses = dev->qps.cache.misses;
-    counters->mr_hits = dev->mrs.cache.hits;
-    counters->mr_misses = dev->mrs.cache.misses;
-    counters->page_hits = dev->pages.cache.hits;
-    counters->page_misses = dev->pages.cache.misses;
-    counters->cq_hits = dev->cqs.cache.hits;
-    counters->cq_misses = dev->cqs.cache.misses;
-    return counters;
-}
-
-uint32_t rnic_frames_held(const struct rnic_device *dev)
-{
-    return rnic_tx_sched_frames(&dev->sched);
-}
-
-const char *rnic_block_name(enum rnic_block block)
-{
-    static const char *const names[RNIC_BLOCKS] = {
-        "ring",     "tx_sched",  "table_qp", "table_mr", "table_page", "dma",
-        "tx_build", "tx_replay", "tx_rate",  "rx_parse", "rx_check",   "rx_place",
-        "rx_cnp",   "table_cq",  "cq_write", "cq_event"};
-
-    return (unsigned)block < RNIC_BLOCKS ? names[block] : "unknown block";
-}
-
-/* First arena: control records, events and the TX FIFO's pull times at their largest. */
-#define DEVICE_ARENA_BYTES 32768u
-
-static size_t device_own_bytes(void)
-{
-    return (sizeof(struct rnic_device) + 63) & ~(size_t)63;
-}
-
-size_t rnic_device_bytes(void)
-{
-    return device_own_bytes() + DEVICE_ARENA_BYTES;
-}
-
-static void device_cache(struct rnic_device *dev, struct rnic_cache *cache, uint64_t entries)
-{
-    *cache = (struct rnic_cache){
-        .capacity = (uint32_t)entries,
-        .miss_ps = dev->params.cache_miss_ps,
-        .fetch_service_ps = dev->params.cache_miss_ps / dev->params.cache_fetchers,
-        .fetcher = &dev->fetcher,
-    };
-}
-
-struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *config)
-{
-    struct rnic_device *dev = memory;
-
-    WIRE_ASSERT(((uintptr_t)memory & 63) == 0);
-    if (wire_param_check(rnic_param_table, rnic_param_count, &config->params) != NULL ||
-        config->cc == NULL || config->cc_config.line_bps == 0)
-        return NULL;
-    memset(dev, 0, sizeof *dev);
-    dev->params = config->params;
-    dev->cc = config->cc;
-    dev->cc_config = config->cc_config;
-    dev->station = config->station;
-    dev->retry_wake_ps = WIRE_NEVER;
-    dev->build = (struct rnic_tx_build_params){
-        .station = dev->station,
-        .ack_every = (uint32_t)dev->params.ack_every,
-        .ecn_bits = dev->params.ecn ? WIRE_ECN_ECT0 : WIRE_ECN_NOT_ECT,
-    };
-    dev->path =
-        (struct rnic_access_path){.mrs = &dev->mrs, .pages = &dev->pages, .dma = &dev->dma};
-    rnic_mem_add(&dev->mem, (uint8_t *)memory + device_own_bytes(), DEVICE_ARENA_BYTES);
-    rnic_dma_init(&dev->dma, &dev->params);
-    device_cache(dev, &dev->qps.cache, dev->params.qp_cache_entries);
-    device_cache(dev, &dev->mrs.cache, dev->params.mr_cache_entries);
-    device_cache(dev, &dev->pages.cache, dev->params.page_cache_entries);
-    device_cache(dev, &dev->cqs.cache, dev->params.cq_cache_entries);
-    dev->pages.page_shift = (uint32_t)(63 - __builtin_clzll(dev->params.page_bytes));
-    if (!rnic_tx_control_init(&dev->control, &dev->mem) ||
-        !rnic_tx_sched_init(&dev->sched, &dev->mem, &dev->params, &dev->dma) ||
-        !rnic_cq_event_reserve(&dev->events, &dev->mem, 0))
-        return NULL;
-    return dev;
-}
-
-void rnic_mem_give(struct rnic_device *dev, void *memory, size_t bytes)
-{
-    rnic_mem_add(&dev->mem, memory, bytes);
-}
-
-size_t rnic_mem_wanted(const struct rnic_device *dev)
-{
-    return dev->mem.wanted;
 }

@@ -82,17 +82,17 @@ void rnic_post_raw(struct rnic_device *dev, struct wire_frame *frame, uint64_t n
 
 enum rnic_event_type {
     RNIC_EVENT_NONE,
-    RNIC_EVENT_CQ,     /* an armed CQ has a visible completion: cq */
-    RNIC_EVENT_QP_FATAL, /* queue pair went to ERR for a local reason: qpn */
-    RNIC_EVENT_QP_REQ_ERR, /* responder refused an invalid request: qpn */
+    RNIC_EVENT_CQ,            /* an armed CQ has a visible completion: cq */
+    RNIC_EVENT_QP_FATAL,      /* queue pair went to ERR for a local reason: qpn */
+    RNIC_EVENT_QP_REQ_ERR,    /* responder refused an invalid request: qpn */
     RNIC_EVENT_QP_ACCESS_ERR, /* responder refused an access: qpn */
-    RNIC_EVENT_COMM_EST, /* first packet in RTR: qpn */
-    RNIC_EVENT_CQ_ERR, /* CQ overflow: cq */
+    RNIC_EVENT_COMM_EST,      /* first packet in RTR: qpn */
+    RNIC_EVENT_CQ_ERR,        /* CQ overflow: cq */
     /* trace records, only when their bit is in rnic_trace_enable() */
     RNIC_EVENT_PLACED, /* last byte of a request message placed: qpn, bytes */
     RNIC_EVENT_CNP_TX,
-    RNIC_EVENT_CNP_RX, /* value: rate after it, bits a second */
-    RNIC_EVENT_PASSAGE, /* one block passed: block, in_ps, time_ps (out), wait_ps */
+    RNIC_EVENT_CNP_RX,     /* value: rate after it, bits a second */
+    RNIC_EVENT_PASSAGE,    /* one block passed: block, in_ps, time_ps (out), wait_ps */
     RNIC_EVENT_COMPLETION, /* CQE visible at time_ps: cq, qpn, value: status */
     RNIC_EVENT_TYPES
 };
@@ -102,31 +102,31 @@ struct rnic_event {
     uint8_t block; /* enum rnic_block, for PASSAGE */
     uint32_t qpn, cq;
     wire_psn psn;
-    uint32_t wqe;      /* index of the work request, for PASSAGE */
-    uint32_t opcode;   /* BTH opcode, for PLACED and PASSAGE */
-    uint64_t time_ps;  /* when it is visible or happened */
+    uint32_t wqe;     /* index of the work request, for PASSAGE */
+    uint32_t opcode;  /* BTH opcode, for PLACED and PASSAGE */
+    uint64_t time_ps; /* when it is visible or happened */
     uint64_t in_ps, wait_ps;
-    uint64_t value;    /* bytes, rate or status */
+    uint64_t value; /* bytes, rate or status */
 };
 
 enum rnic_block { /* the blocks of the diagram, in the order one WRITE passes them */
-    RNIC_BLOCK_RING,
-    RNIC_BLOCK_TX_SCHED,
-    RNIC_BLOCK_TABLE_QP,
-    RNIC_BLOCK_TABLE_MR,
-    RNIC_BLOCK_TABLE_PAGE,
-    RNIC_BLOCK_DMA,
-    RNIC_BLOCK_TX_BUILD,
-    RNIC_BLOCK_TX_REPLAY,
-    RNIC_BLOCK_TX_RATE,
-    RNIC_BLOCK_RX_PARSE,
-    RNIC_BLOCK_RX_CHECK,
-    RNIC_BLOCK_RX_PLACE,
-    RNIC_BLOCK_RX_CNP,
-    RNIC_BLOCK_TABLE_CQ,
-    RNIC_BLOCK_CQ_WRITE,
-    RNIC_BLOCK_CQ_EVENT,
-    RNIC_BLOCKS
+                  RNIC_BLOCK_RING,
+                  RNIC_BLOCK_TX_SCHED,
+                  RNIC_BLOCK_TABLE_QP,
+                  RNIC_BLOCK_TABLE_MR,
+                  RNIC_BLOCK_TABLE_PAGE,
+                  RNIC_BLOCK_DMA,
+                  RNIC_BLOCK_TX_BUILD,
+                  RNIC_BLOCK_TX_REPLAY,
+                  RNIC_BLOCK_TX_RATE,
+                  RNIC_BLOCK_RX_PARSE,
+                  RNIC_BLOCK_RX_CHECK,
+                  RNIC_BLOCK_RX_PLACE,
+                  RNIC_BLOCK_RX_CNP,
+                  RNIC_BLOCK_TABLE_CQ,
+                  RNIC_BLOCK_CQ_WRITE,
+                  RNIC_BLOCK_CQ_EVENT,
+                  RNIC_BLOCKS
 };
 
 /** Block's file stem, "tx_sched". */

@@ -21,8 +21,8 @@ static uint64_t dma_data_ps(const struct rnic_dma *dma, uint32_t bytes, uint32_t
 
 static uint64_t dma_request_ps(const struct rnic_dma *dma, uint32_t bytes)
 {
-    uint64_t tlps = bytes == 0 ? 1 : ((uint64_t)bytes + dma->max_read_bytes - 1) /
-                                         dma->max_read_bytes;
+    uint64_t tlps =
+        bytes == 0 ? 1 : ((uint64_t)bytes + dma->max_read_bytes - 1) / dma->max_read_bytes;
 
     return wire_line_time_ps(tlps * dma->tlp_bytes, dma->bps);
 }

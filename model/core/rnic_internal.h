@@ -25,21 +25,21 @@ struct rnic_device {
     const struct rnic_cc_ops *cc;
     struct rnic_cc_config cc_config;
     uint32_t station;
-    uint16_t ip_id; /* of the next packet */
+    uint16_t ip_id;         /* of the next packet */
     uint64_t retry_wake_ps; /* not later than the earliest deadline of any queue pair */
 
     struct rnic_tx_build_params build; /* from params, for every packet */
     struct rnic_access_path path;      /* to the tables below */
-    struct rnic_tx_sched sched;     /* tx_sched */
-    struct rnic_tx_control control; /* tx_control */
+    struct rnic_tx_sched sched;        /* tx_sched */
+    struct rnic_tx_control control;    /* tx_control */
     struct rnic_stage tx_stage, rx_stage;
-    struct rnic_dma dma;            /* dma */
-    struct rnic_server fetcher;     /* table fetches of all caches */
+    struct rnic_dma dma;        /* dma */
+    struct rnic_server fetcher; /* table fetches of all caches */
     struct rnic_table_qp qps;
     struct rnic_table_mr mrs;
     struct rnic_table_page pages;
     struct rnic_table_cq cqs;
-    struct rnic_cq_event events;    /* cq_event */
+    struct rnic_cq_event events;          /* cq_event */
     struct rnic_qp *cnp_first, *cnp_last; /* open CNP windows by their end */
     struct rnic_mem mem;
     struct rnic_counters counters;

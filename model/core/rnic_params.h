@@ -60,8 +60,7 @@
     X(mr_cache_entries, COUNT, 2048, 0, 1048576, "choice", "Keys on chip; 0 is all of them", NULL) \
     X(page_cache_entries, COUNT, 2048, 0, 1048576, "Guo16: 2K MTT entries",                        \
       "Translations on chip; 0 is all of them", NULL)                                              \
-    X(cq_cache_entries, COUNT, 1024, 0, 1048576, "choice", "CQ contexts on chip; 0 is all",        \
-      NULL)                                                                                        \
+    X(cq_cache_entries, COUNT, 1024, 0, 1048576, "choice", "CQ contexts on chip; 0 is all", NULL)  \
     X(page_bytes, BYTES, 2097152, 4096, 1073741824, "Guo16: 2 MB pages",                           \
       "Page size of registered memory", NULL)                                                      \
     X(cache_miss_ps, TIME, 550000, 0, 1000000000, "PCIe18: one PCIe read",                         \

@@ -20,9 +20,8 @@ size_t rnic_ring_bytes(uint32_t slots, size_t stride)
 void rnic_ring_init(struct rnic_ring *ring, void *memory, uint32_t slots, size_t stride)
 {
     WIRE_ASSERT(slots > 0 && stride % 8 == 0);
-    *ring = (struct rnic_ring){.slots = memory,
-                               .stride = (uint32_t)stride,
-                               .mask = ring_round(slots) - 1};
+    *ring = (struct rnic_ring){
+        .slots = memory, .stride = (uint32_t)stride, .mask = ring_round(slots) - 1};
 }
 
 struct rnic_wqe *rnic_ring_post_send(struct rnic_ring *ring, const struct rnic_send_wr *wr,

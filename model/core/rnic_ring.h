@@ -32,13 +32,13 @@ struct rnic_wqe {
     uint32_t length;   /* bytes of the whole message */
     uint32_t rkey;
     uint32_t imm;
-    uint32_t packets;  /* PSNs it takes: max(1, ceil(length / MTU)) */
-    wire_psn psn;      /* of its first packet */
-    uint8_t opcode;    /* enum rnic_wr_opcode */
-    uint8_t flags;     /* enum rnic_send_flags */
+    uint32_t packets; /* PSNs it takes: max(1, ceil(length / MTU)) */
+    wire_psn psn;     /* of its first packet */
+    uint8_t opcode;   /* enum rnic_wr_opcode */
+    uint8_t flags;    /* enum rnic_send_flags */
     uint8_t num_sge;
-    uint8_t fetched;   /* its fetch has been booked */
-    uint8_t status;    /* enum rnic_wc_status: error found before it could be sent */
+    uint8_t fetched; /* its fetch has been booked */
+    uint8_t status;  /* enum rnic_wc_status: error found before it could be sent */
     struct rnic_sge sge[];
 };
 

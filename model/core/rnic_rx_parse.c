@@ -3,7 +3,7 @@
 
 #include "wire_opcode.h"
 
-/* Same partition: low 15 bits equal, and at least one side a full member (bit 15). Ours is 0xFFFF. */
+/* Same partition: low 15 bits equal, one side at least a full member (bit 15). Ours is 0xFFFF. */
 static bool parse_pkey_matches(uint16_t pkey)
 {
     return (pkey & 0x7FFF) == 0x7FFF;

@@ -16,10 +16,8 @@ static void place_consume(struct rnic_qp *qp, enum rnic_wc_status status,
                           struct rnic_rx_place_result *result)
 {
     result->has_cqe = true;
-    result->wc = (struct rnic_wc){.wr_id = place_rqe(qp)->wr_id,
-                                  .status = status,
-                                  .opcode = RNIC_WC_RECV,
-                                  .qp_num = qp->qpn};
+    result->wc = (struct rnic_wc){
+        .wr_id = place_rqe(qp)->wr_id, .status = status, .opcode = RNIC_WC_RECV, .qp_num = qp->qpn};
     qp->rq.tail++;
 }
 
@@ -64,8 +62,8 @@ static enum rnic_rx_placed place_write(struct rnic_qp *qp, const struct wire_fra
     uint32_t whole = opens ? frame->dma_bytes : qp->resp.remaining;
 
     /* The whole message on its first packet; what is left on the others: the key may have gone. */
-    if (whole > 0 && rnic_table_mr_check(path->mrs, rkey, qp->pd, RNIC_ACCESS_REMOTE_WRITE, va,
-                                         whole) == NULL)
+    if (whole > 0 &&
+        rnic_table_mr_check(path->mrs, rkey, qp->pd, RNIC_ACCESS_REMOTE_WRITE, va, whole) == NULL)
         return RNIC_RX_NAK_ACCESS;
     if ((op->has & WIRE_HAS_IMM) && place_rq_empty(qp))
         return RNIC_RX_RNR;

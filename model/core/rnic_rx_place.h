@@ -17,11 +17,11 @@
 #include "rnic_rx_check.h"
 
 enum rnic_rx_placed {
-    RNIC_RX_PLACED,       /* resp->psn may advance */
-    RNIC_RX_RNR,          /* no receive request: RNR NAK, nothing changed */
-    RNIC_RX_NAK_INVALID,  /* SEND longer than its receive request */
-    RNIC_RX_NAK_ACCESS,   /* key, domain, permission or bounds: remote access error */
-    RNIC_RX_NAK_OP,       /* our own receive buffer may not be written: remote operational error */
+    RNIC_RX_PLACED,      /* resp->psn may advance */
+    RNIC_RX_RNR,         /* no receive request: RNR NAK, nothing changed */
+    RNIC_RX_NAK_INVALID, /* SEND longer than its receive request */
+    RNIC_RX_NAK_ACCESS,  /* key, domain, permission or bounds: remote access error */
+    RNIC_RX_NAK_OP,      /* our own receive buffer may not be written: remote operational error */
 };
 
 struct rnic_rx_place_result {

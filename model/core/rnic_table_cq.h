@@ -34,9 +34,9 @@ struct rnic_cq {
     uint32_t number;
     uint64_t last_visible_ps;
     bool used, overflown;
-    bool event_pending;    /* one RNIC_EVENT_CQ waits to be taken */
+    bool event_pending;      /* one RNIC_EVENT_CQ waits to be taken */
     uint64_t event_again_ps; /* completion that came while one waited; WIRE_NEVER: none */
-    uint8_t arm; /* enum rnic_cq_arm */
+    uint8_t arm;             /* enum rnic_cq_arm */
     struct rnic_cache_entry cache;
 };
 
@@ -51,8 +51,7 @@ int rnic_table_cq_add(struct rnic_table_cq *table, struct rnic_mem *mem, uint32_
 int rnic_table_cq_remove(struct rnic_table_cq *table, struct rnic_mem *mem, uint32_t number);
 
 /** @return the CQ, or NULL. */
-static inline struct rnic_cq *rnic_table_cq_find(const struct rnic_table_cq *table,
-                                                 uint32_t number)
+static inline struct rnic_cq *rnic_table_cq_find(const struct rnic_table_cq *table, uint32_t number)
 {
     if (number == 0 || number > table->n)
         return NULL;

@@ -26,8 +26,7 @@ bool rnic_table_page_add(struct rnic_table_page *table, struct rnic_mem *mem, st
     return true;
 }
 
-void rnic_table_page_remove(struct rnic_table_page *table, struct rnic_mem *mem,
-                            struct rnic_mr *mr)
+void rnic_table_page_remove(struct rnic_table_page *table, struct rnic_mem *mem, struct rnic_mr *mr)
 {
     for (uint32_t i = 0; i < mr->n_pages; i++)
         rnic_cache_forget(&table->cache, &mr->pages[i]);
@@ -41,14 +40,11 @@ uint64_t rnic_table_page_walk(struct rnic_table_page *table, struct rnic_mr *mr,
                               uint32_t bytes, uint64_t in_ps)
 {
     uint64_t page = (va >> table->page_shift) - mr->first_page;
-    uint64_t last = bytes == 0
-                        ? page
-                        : ((va + bytes - 1) >> table->page_shift) - mr->first_page;
+    uint64_t last = bytes == 0 ? page : ((va + bytes - 1) >> table->page_shift) - mr->first_page;
     uint64_t ready_ps = in_ps;
 
     WIRE_ASSERT(last < mr->n_pages || bytes == 0);
     for (; page <= last && page < mr->n_pages; page++)
-        ready_ps = wire_max_ps(ready_ps,
-                               rnic_cache_get(&table->cache, &mr->pages[page], in_ps));
+        ready_ps = wire_max_ps(ready_ps, rnic_cache_get(&table->cache, &mr->pages[page], in_ps));
     return ready_ps;
 }

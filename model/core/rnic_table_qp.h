@@ -23,9 +23,9 @@
 #define RNIC_QPN_FIRST 2u /* 0 and 1 are the management queue pairs */
 
 enum rnic_qp_place { /* where the TX scheduler has it */
-    RNIC_QP_NOWHERE,
-    RNIC_QP_IN_FIFO, /* eligible */
-    RNIC_QP_IN_HEAP, /* will be eligible at pull_ps */
+                     RNIC_QP_NOWHERE,
+                     RNIC_QP_IN_FIFO, /* eligible */
+                     RNIC_QP_IN_HEAP, /* will be eligible at pull_ps */
 };
 
 enum rnic_resp_nak { RNIC_RESP_OPEN, RNIC_RESP_SEQ_NAK, RNIC_RESP_RNR_NAK };
@@ -55,15 +55,15 @@ struct rnic_qp {
     uint32_t sq_una;      /* oldest work request not completed */
     uint32_t qpn, dest_qpn;
     uint32_t dest_station, next_hop;
-    wire_psn psn_post;    /* of the next work request posted */
+    wire_psn psn_post; /* of the next work request posted */
     uint32_t mtu_bytes;
     uint16_t udp_sport;
     uint8_t tos, ttl, prio;
-    uint8_t state;        /* enum rnic_qp_state */
-    uint8_t place;        /* enum rnic_qp_place */
+    uint8_t state; /* enum rnic_qp_state */
+    uint8_t place; /* enum rnic_qp_place */
     uint8_t mtu_shift;
-    uint8_t frame_flags;  /* WIRE_FRAME_IPV6 or 0 */
-    bool sq_failed;       /* a work request can not be sent: stop there */
+    uint8_t frame_flags; /* WIRE_FRAME_IPV6 or 0 */
+    bool sq_failed;      /* a work request can not be sent: stop there */
     bool sig_all;
     uint32_t pd;
     struct rnic_ring sq;
@@ -78,12 +78,12 @@ struct rnic_qp {
     struct rnic_ring rq;
     struct rnic_cq *send_cq, *recv_cq;
     struct rnic_cache_entry cache;
-    uint32_t access;      /* enum rnic_access */
+    uint32_t access; /* enum rnic_access */
     uint8_t min_rnr_timer;
     struct rnic_qp_attr attr;
     struct rnic_qp_init_attr init;
     struct rnic_qp_counters counters;
-    size_t block_bytes;   /* of the arena block with the rings */
+    size_t block_bytes; /* of the arena block with the rings */
 };
 
 struct rnic_table_qp {

@@ -60,8 +60,7 @@ void rnic_tx_build_request(const struct rnic_tx_build_params *params, const stru
 
     WIRE_ASSERT(packet < wqe->packets && bytes <= qp->mtu_bytes);
     build_network(params, qp->dest_station, qp->next_hop, qp->udp_sport,
-                  (uint8_t)(qp->tos | params->ecn_bits), qp->ttl,
-                  qp->frame_flags, ip_id, frame);
+                  (uint8_t)(qp->tos | params->ecn_bits), qp->ttl, qp->frame_flags, ip_id, frame);
     frame->opcode = opcode;
     frame->dest_qpn = qp->dest_qpn;
     frame->psn = wire_psn_add(wqe->psn, packet);

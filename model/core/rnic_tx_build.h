@@ -26,8 +26,7 @@ struct rnic_tx_build_params {
 /** Packets, that is PSNs, a message of @p length bytes takes. */
 static inline uint32_t rnic_tx_build_packets(const struct rnic_qp *qp, uint32_t length)
 {
-    return length == 0 ? 1
-                       : (uint32_t)(((uint64_t)length + qp->mtu_bytes - 1) >> qp->mtu_shift);
+    return length == 0 ? 1 : (uint32_t)(((uint64_t)length + qp->mtu_bytes - 1) >> qp->mtu_shift);
 }
 
 /** Fill @p frame with packet number @p packet of @p wqe; payload_bytes is set, payload is not. */

@@ -4,10 +4,11 @@
  * Control queue: acknowledges, NAKs and CNPs that wait for the MAC, before any data.
  *
  * A record holds all that the frame needs, so that it outlives its queue pair. Records of one
- * class leave in order; a class that is paused holds up no other. When all records are in use, a
- * plain acknowledge of the same queue pair takes the newer one's place (it says the same and more);
- * if there is none, the new record is lost and counted, as on a full card: the peer's timer or the
- * next marked packet makes up for it.
+ * class leave in order; a class that is paused holds up no other. When all records are in use, the
+ * newest acknowledge of the same queue pair takes over what a new one says; if it has none waiting,
+ * or it is a NAK or CNP, an acknowledge that a later one of its queue pair repeats gives its record
+ * up. If there is none either, the new record is lost and counted, as on a full card: the peer's
+ * timer or the next marked packet makes up for it.
  *
  * Place  between RX (PSN check, placement, CNP generation) and the MAC
  * Owns   the records (one block of the arena)
@@ -36,8 +37,8 @@ struct rnic_tx_control_record {
 
 struct rnic_tx_control {
     struct rnic_tx_control_record *records;
-    uint32_t free;                 /* list of free records */
-    uint32_t classes;              /* bit c: class c has records */
+    uint32_t free;    /* list of free records */
+    uint32_t classes; /* bit c: class c has records */
     uint32_t first[WIRE_CLASSES], last[WIRE_CLASSES];
     uint64_t merged, lost;
 };

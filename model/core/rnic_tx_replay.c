@@ -43,10 +43,10 @@ void rnic_tx_replay_init(struct rnic_tx_replay *replay, wire_psn psn, uint8_t ti
 
 uint64_t rnic_tx_replay_rnr_ps(uint8_t code)
 {
-    static const uint32_t units_10us[32] = {
-        65536, 1,   2,   3,   4,   6,    8,    12,   16,   24,   32,    48,    64,    96,    128,  192,
-        256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
-        49152};
+    static const uint32_t units_10us[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                            16,    24,   32,   48,    64,    96,    128,   192,
+                                            256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                            4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
     return units_10us[code & 31] * (uint64_t)10000000;
 }

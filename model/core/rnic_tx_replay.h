@@ -20,25 +20,25 @@
 #include "wire_types.h"
 
 struct rnic_tx_replay {
-    wire_psn psn_una;     /* oldest unacknowledged */
-    wire_psn psn_next;    /* next to be sent; before psn_sent during a replay */
-    wire_psn psn_sent;    /* one beyond the newest ever sent */
-    wire_psn nak_psn;     /* sequence NAK already acted on, while nak_seen */
-    bool nak_seen;        /* one replay per loss event: cleared by progress or a timeout */
-    bool rnr_wait;        /* deadline_ps is the end of an RNR wait: nothing may be sent */
+    wire_psn psn_una;  /* oldest unacknowledged */
+    wire_psn psn_next; /* next to be sent; before psn_sent during a replay */
+    wire_psn psn_sent; /* one beyond the newest ever sent */
+    wire_psn nak_psn;  /* sequence NAK already acted on, while nak_seen */
+    bool nak_seen;     /* one replay per loss event: cleared by progress or a timeout */
+    bool rnr_wait;     /* deadline_ps is the end of an RNR wait: nothing may be sent */
     uint8_t retry_max, retry_left;
     uint8_t rnr_max, rnr_left; /* 7: without end */
-    uint64_t timeout_ps;  /* 4.096 us << exponent; 0: no timer */
-    uint64_t deadline_ps; /* WIRE_NEVER while nothing is in flight and no RNR wait */
+    uint64_t timeout_ps;       /* 4.096 us << exponent; 0: no timer */
+    uint64_t deadline_ps;      /* WIRE_NEVER while nothing is in flight and no RNR wait */
 };
 
 enum rnic_tx_replay_verdict {
-    RNIC_TX_REPLAY_NOTHING,     /* stale, ghost or already being replayed: ignore */
-    RNIC_TX_REPLAY_PROGRESS,    /* psn_una moved */
-    RNIC_TX_REPLAY_RESEND,      /* psn_next went back to psn_una: send again */
-    RNIC_TX_REPLAY_WAIT,        /* RNR wait began: send nothing until the deadline */
-    RNIC_TX_REPLAY_RETRY_EXC,   /* complete with RETRY_EXC_ERR */
-    RNIC_TX_REPLAY_RNR_EXC,     /* complete with RNR_RETRY_EXC_ERR */
+    RNIC_TX_REPLAY_NOTHING,   /* stale, ghost or already being replayed: ignore */
+    RNIC_TX_REPLAY_PROGRESS,  /* psn_una moved */
+    RNIC_TX_REPLAY_RESEND,    /* psn_next went back to psn_una: send again */
+    RNIC_TX_REPLAY_WAIT,      /* RNR wait began: send nothing until the deadline */
+    RNIC_TX_REPLAY_RETRY_EXC, /* complete with RETRY_EXC_ERR */
+    RNIC_TX_REPLAY_RNR_EXC,   /* complete with RNR_RETRY_EXC_ERR */
 };
 
 /** Fresh state at the transition to RTS. @param timeout exponent 0..31 */
@@ -77,7 +77,7 @@ bool rnic_tx_replay_refusable(const struct rnic_tx_replay *replay, wire_psn psn)
 enum rnic_tx_replay_verdict rnic_tx_replay_nak(struct rnic_tx_replay *replay, wire_psn psn,
                                                uint64_t now_ps);
 
-/** RNR NAK at @p psn (refusable) with timer @p code. @return WAIT, RNR_EXC, or NOTHING: repeated. */
+/** RNR NAK at @p psn (refusable), timer @p code. @return WAIT, RNR_EXC, or NOTHING: repeated. */
 enum rnic_tx_replay_verdict rnic_tx_replay_rnr(struct rnic_tx_replay *replay, wire_psn psn,
                                                uint8_t code, uint64_t now_ps);
 

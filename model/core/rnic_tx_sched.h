@@ -27,8 +27,8 @@ struct rnic_tx_sched {
     uint32_t fifo_classes; /* bit c: fifo of class c is not empty */
     uint32_t raw_classes;
     uint32_t held_classes;
-    uint32_t turn;         /* class served last */
-    uint32_t raw_turn;     /* bit c: the raw ring of class c is next */
+    uint32_t turn;     /* class served last */
+    uint32_t raw_turn; /* bit c: the raw ring of class c is next */
     struct rnic_qp *first[WIRE_CLASSES], *last[WIRE_CLASSES];
     struct wire_frame *raw_first[WIRE_CLASSES], *raw_last[WIRE_CLASSES];
     struct wire_frame *held[WIRE_CLASSES]; /* ready_ps says when */
@@ -37,7 +37,7 @@ struct rnic_tx_sched {
     const struct rnic_dma *dma;
     uint64_t tx_latency_ps, fetch_ps; /* of the lead: TX pipeline, fetch of a WQE */
     uint64_t lookahead_ps;            /* the longest lead of a packet whose WQE is here */
-    uint64_t *room;        /* when each of the last fifo_frames frames left */
+    uint64_t *room;                   /* when each of the last fifo_frames frames left */
     uint32_t fifo_frames, room_at;
 };
 
@@ -48,7 +48,7 @@ bool rnic_tx_sched_init(struct rnic_tx_sched *sched, struct rnic_mem *mem,
 /** Have room in the heap for @p qps queue pairs. @return false: out of memory. */
 bool rnic_tx_sched_reserve(struct rnic_tx_sched *sched, struct rnic_mem *mem, uint32_t qps);
 
-/** Queue pair has work, known to the card at @p known_ps; no effect if it already stands in line. */
+/** Queue pair has work, known to the card at @p known_ps; no effect if it stands in line. */
 void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps,
                        uint64_t now_ps);
 

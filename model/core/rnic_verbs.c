@@ -28,9 +28,9 @@ const char *rnic_err_name(int err)
 const char *rnic_wc_status_name(enum rnic_wc_status status)
 {
     static const char *const names[] = {
-        "SUCCESS",        "LOC_LEN_ERR",    "LOC_QP_OP_ERR",   "LOC_EEC_OP_ERR", "LOC_PROT_ERR",
-        "WR_FLUSH_ERR",   "MW_BIND_ERR",    "BAD_RESP_ERR",    "LOC_ACCESS_ERR", "REM_INV_REQ_ERR",
-        "REM_ACCESS_ERR", "REM_OP_ERR",     "RETRY_EXC_ERR",   "RNR_RETRY_EXC_ERR"};
+        "SUCCESS",        "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR",   "LOC_PROT_ERR",
+        "WR_FLUSH_ERR",   "MW_BIND_ERR", "BAD_RESP_ERR",  "LOC_ACCESS_ERR",   "REM_INV_REQ_ERR",
+        "REM_ACCESS_ERR", "REM_OP_ERR",  "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"};
 
     return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";
 }
@@ -228,8 +228,8 @@ static void verbs_to_rtr(struct rnic_qp *qp, const struct rnic_qp_attr *attr)
     qp->prio = qp->tos >> 5;
     qp->frame_flags = attr->av.ipv6 ? WIRE_FRAME_IPV6 : 0;
     qp->dest_qpn = attr->dest_qp_num;
-    qp->udp_sport = attr->av.udp_sport ? attr->av.udp_sport
-                                       : verbs_sport(qp->qpn, attr->dest_qp_num);
+    qp->udp_sport =
+        attr->av.udp_sport ? attr->av.udp_sport : verbs_sport(qp->qpn, attr->dest_qp_num);
     qp->mtu_bytes = attr->path_mtu_bytes;
     qp->mtu_shift = (uint8_t)__builtin_ctz(attr->path_mtu_bytes);
     qp->resp.psn = attr->rq_psn;
@@ -238,8 +238,7 @@ static void verbs_to_rtr(struct rnic_qp *qp, const struct rnic_qp_attr *attr)
 static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp,
                          const struct rnic_qp_attr *attr, uint64_t now_ps)
 {
-    rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt,
-                        attr->rnr_retry);
+    rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt, attr->rnr_retry);
     qp->psn_post = attr->sq_psn;
     rnic_tx_rate_init(dev->cc, &dev->cc_config, &qp->cc, now_ps);
 }

@@ -19,12 +19,12 @@
 struct rnic_device;
 
 enum rnic_err {
-    RNIC_ERR_INVAL = -1,  /* an argument or attribute is out of range, or not legal in this state */
-    RNIC_ERR_FULL = -2,   /* the queue has no free slot */
-    RNIC_ERR_NOMEM = -3,  /* arena used up; see above */
-    RNIC_ERR_NOENT = -4,  /* no such object */
-    RNIC_ERR_BUSY = -5,   /* still referenced by another object */
-    RNIC_ERR_LIMIT = -6,  /* device limit reached (max_qp, max_mr, ...) */
+    RNIC_ERR_INVAL = -1, /* an argument or attribute is out of range, or not legal in this state */
+    RNIC_ERR_FULL = -2,  /* the queue has no free slot */
+    RNIC_ERR_NOMEM = -3, /* arena used up; see above */
+    RNIC_ERR_NOENT = -4, /* no such object */
+    RNIC_ERR_BUSY = -5,  /* still referenced by another object */
+    RNIC_ERR_LIMIT = -6, /* device limit reached (max_qp, max_mr, ...) */
     RNIC_ERR_UNSUPPORTED = -7, /* this device does not offer it */
 };
 
@@ -32,10 +32,10 @@ enum rnic_err {
 const char *rnic_err_name(int err);
 
 enum rnic_access { /* values as in verbs.h */
-    RNIC_ACCESS_LOCAL_WRITE = 1,
-    RNIC_ACCESS_REMOTE_WRITE = 2,
-    RNIC_ACCESS_REMOTE_READ = 4,
-    RNIC_ACCESS_REMOTE_ATOMIC = 8,
+                   RNIC_ACCESS_LOCAL_WRITE = 1,
+                   RNIC_ACCESS_REMOTE_WRITE = 2,
+                   RNIC_ACCESS_REMOTE_READ = 4,
+                   RNIC_ACCESS_REMOTE_ATOMIC = 8,
 };
 
 enum rnic_qp_state {
@@ -51,42 +51,42 @@ enum rnic_qp_state {
 enum rnic_qp_type { RNIC_QPT_RC };
 
 enum rnic_wr_opcode { /* values as in verbs.h */
-    RNIC_WR_RDMA_WRITE = 0,
-    RNIC_WR_RDMA_WRITE_WITH_IMM = 1,
-    RNIC_WR_SEND = 2,
-    RNIC_WR_SEND_WITH_IMM = 3,
+                      RNIC_WR_RDMA_WRITE = 0,
+                      RNIC_WR_RDMA_WRITE_WITH_IMM = 1,
+                      RNIC_WR_SEND = 2,
+                      RNIC_WR_SEND_WITH_IMM = 3,
 };
 
 enum rnic_send_flags { /* values as in verbs.h */
-    RNIC_SEND_SIGNALED = 2,
-    RNIC_SEND_SOLICITED = 4,
+                       RNIC_SEND_SIGNALED = 2,
+                       RNIC_SEND_SOLICITED = 4,
 };
 
 enum rnic_wc_status { /* order as in verbs.h */
-    RNIC_WC_SUCCESS,
-    RNIC_WC_LOC_LEN_ERR,
-    RNIC_WC_LOC_QP_OP_ERR,
-    RNIC_WC_LOC_EEC_OP_ERR,
-    RNIC_WC_LOC_PROT_ERR,
-    RNIC_WC_WR_FLUSH_ERR,
-    RNIC_WC_MW_BIND_ERR,
-    RNIC_WC_BAD_RESP_ERR,
-    RNIC_WC_LOC_ACCESS_ERR,
-    RNIC_WC_REM_INV_REQ_ERR,
-    RNIC_WC_REM_ACCESS_ERR,
-    RNIC_WC_REM_OP_ERR,
-    RNIC_WC_RETRY_EXC_ERR,
-    RNIC_WC_RNR_RETRY_EXC_ERR,
+                      RNIC_WC_SUCCESS,
+                      RNIC_WC_LOC_LEN_ERR,
+                      RNIC_WC_LOC_QP_OP_ERR,
+                      RNIC_WC_LOC_EEC_OP_ERR,
+                      RNIC_WC_LOC_PROT_ERR,
+                      RNIC_WC_WR_FLUSH_ERR,
+                      RNIC_WC_MW_BIND_ERR,
+                      RNIC_WC_BAD_RESP_ERR,
+                      RNIC_WC_LOC_ACCESS_ERR,
+                      RNIC_WC_REM_INV_REQ_ERR,
+                      RNIC_WC_REM_ACCESS_ERR,
+                      RNIC_WC_REM_OP_ERR,
+                      RNIC_WC_RETRY_EXC_ERR,
+                      RNIC_WC_RNR_RETRY_EXC_ERR,
 };
 
 /** "SUCCESS", "REM_ACCESS_ERR", ... */
 const char *rnic_wc_status_name(enum rnic_wc_status status);
 
 enum rnic_wc_opcode { /* values as in verbs.h */
-    RNIC_WC_SEND = 0,
-    RNIC_WC_RDMA_WRITE = 1,
-    RNIC_WC_RECV = 128,
-    RNIC_WC_RECV_RDMA_WITH_IMM = 129,
+                      RNIC_WC_SEND = 0,
+                      RNIC_WC_RDMA_WRITE = 1,
+                      RNIC_WC_RECV = 128,
+                      RNIC_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
 struct rnic_sge {
@@ -134,30 +134,30 @@ struct rnic_qp_init_attr {
 };
 
 enum rnic_qp_attr_mask { /* names as in verbs.h */
-    RNIC_QP_STATE = 1 << 0,
-    RNIC_QP_ACCESS_FLAGS = 1 << 3,
-    RNIC_QP_PKEY_INDEX = 1 << 4,
-    RNIC_QP_PORT = 1 << 5,
-    RNIC_QP_AV = 1 << 7,
-    RNIC_QP_PATH_MTU = 1 << 8,
-    RNIC_QP_TIMEOUT = 1 << 9,
-    RNIC_QP_RETRY_CNT = 1 << 10,
-    RNIC_QP_RNR_RETRY = 1 << 11,
-    RNIC_QP_RQ_PSN = 1 << 12,
-    RNIC_QP_MAX_QP_RD_ATOMIC = 1 << 13,
-    RNIC_QP_MIN_RNR_TIMER = 1 << 15,
-    RNIC_QP_SQ_PSN = 1 << 16,
-    RNIC_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
-    RNIC_QP_DEST_QPN = 1 << 20,
+                         RNIC_QP_STATE = 1 << 0,
+                         RNIC_QP_ACCESS_FLAGS = 1 << 3,
+                         RNIC_QP_PKEY_INDEX = 1 << 4,
+                         RNIC_QP_PORT = 1 << 5,
+                         RNIC_QP_AV = 1 << 7,
+                         RNIC_QP_PATH_MTU = 1 << 8,
+                         RNIC_QP_TIMEOUT = 1 << 9,
+                         RNIC_QP_RETRY_CNT = 1 << 10,
+                         RNIC_QP_RNR_RETRY = 1 << 11,
+                         RNIC_QP_RQ_PSN = 1 << 12,
+                         RNIC_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+                         RNIC_QP_MIN_RNR_TIMER = 1 << 15,
+                         RNIC_QP_SQ_PSN = 1 << 16,
+                         RNIC_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+                         RNIC_QP_DEST_QPN = 1 << 20,
 };
 
 struct rnic_av { /* address vector: where the peer is and how packets to it look */
     uint32_t dest_station;
-    uint32_t next_hop;  /* station whose MAC the frame carries; the router's, or dest_station */
+    uint32_t next_hop;     /* station whose MAC the frame carries; the router's, or dest_station */
     uint8_t traffic_class; /* DSCP << 2; the ECN bits are the card's */
     uint8_t hop_limit;
-    bool ipv6;             /* the stations' GIDs are IPv6 addresses */
-    uint16_t udp_sport;    /* 0: the card computes 0xC000 | fold(lqpn x rqpn) as Linux does */
+    bool ipv6;          /* the stations' GIDs are IPv6 addresses */
+    uint16_t udp_sport; /* 0: the card computes 0xC000 | fold(lqpn x rqpn) as Linux does */
 };
 
 struct rnic_qp_attr {
@@ -166,7 +166,7 @@ struct rnic_qp_attr {
     uint16_t pkey_index;      /* 0 */
     uint8_t port_num;         /* 1 */
     struct rnic_av av;
-    uint32_t path_mtu_bytes;  /* 256, 512, 1024, 2048, 4096 */
+    uint32_t path_mtu_bytes; /* 256, 512, 1024, 2048, 4096 */
     uint32_t dest_qp_num;
     wire_psn rq_psn, sq_psn;
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
@@ -177,7 +177,7 @@ struct rnic_qp_attr {
 struct rnic_qp_counters {
     uint64_t tx_packets, tx_bytes; /* requests, line bytes without gap; retransmissions included */
     uint64_t retransmitted_packets;
-    uint64_t rx_packets;           /* requests accepted */
+    uint64_t rx_packets; /* requests accepted */
     uint64_t acks_tx, naks_tx, rnr_naks_tx;
     uint64_t acks_rx, naks_rx, rnr_naks_rx;
     uint64_t timeouts;

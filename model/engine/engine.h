@@ -140,6 +140,8 @@ struct engine_port_counters {
     uint64_t drops[WIRE_DROP_COUNT]; /* frames that ended at this port (or its link), by reason */
 };
 const struct engine_port_counters *engine_query_port(const struct engine *engine, uint32_t port);
+/** counters.busy_ps without what is still to come of the frame on the line. */
+uint64_t engine_query_busy_ps(const struct engine *engine, uint32_t port);
 
 /* Conservation, RoCE and opaque frames: sent = delivered + sum of drops + in_flight, checked. */
 struct engine_counters {

@@ -62,3 +62,11 @@ const struct engine_port_counters *engine_query_port(const struct engine *engine
         engine_mac_paused_ps(&engine->macs[port], &cold->pause, engine->now_ps);
     return &cold->counters;
 }
+
+uint64_t engine_query_busy_ps(const struct engine *engine, uint32_t port)
+{
+    uint64_t busy_ps = engine_query_port(engine, port)->busy_ps;
+    uint64_t free_ps = engine->macs[port].free_ps;
+
+    return free_ps > engine->now_ps ? busy_ps - (free_ps - engine->now_ps) : busy_ps;
+}

@@ -67,14 +67,14 @@ struct engine {
     struct engine_port *ports;  /* the rest */
     uint32_t n_ports, ports_size;
     uint32_t trace_mask;
-    bool busy; /* inside an event or a touch: a touch waits in the dirty list */
+    bool busy;    /* inside an event or a touch: a touch waits in the dirty list */
     bool running; /* inside engine_run: a kick for now may be run at once */
     bool stop;
     bool wire;
     uint64_t events, packet_hops, frames_sent, frames_delivered;
     struct engine_pool pool;
     struct wire_frame *blank; /* kept for the next pull, or NULL */
-    uint32_t *dirty; /* ring of ports to look at, each at most once: ports_size entries */
+    uint32_t *dirty;          /* ring of ports to look at, each at most once: ports_size entries */
     uint32_t dirty_first, dirty_n;
     struct engine_hooks hooks;
     struct engine_user *user_free;
@@ -100,8 +100,8 @@ static inline void engine_run_schedule(struct engine *engine, uint32_t port, enu
                                        enum engine_kind kind, uint64_t when_ps, void *ptr)
 {
     uint64_t seq = rank == ENGINE_RANK_ARRIVAL ? 0 : engine->macs[port].seq++;
-    uint64_t order = (uint64_t)port << ENGINE_ORDER_PORT_SHIFT |
-                     (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq;
+    uint64_t order =
+        (uint64_t)port << ENGINE_ORDER_PORT_SHIFT | (uint64_t)rank << ENGINE_ORDER_RANK_SHIFT | seq;
 
     WIRE_ASSERT(when_ps >= engine->now_ps && when_ps != WIRE_NEVER);
     WIRE_ASSERT(seq <= ENGINE_SEQ_MAX);

@@ -6,9 +6,9 @@
  * The order is (time, order word); the order word is made by engine_state.h from port, rank and the
  * port's sequence number, so it is unique and never depends on when an event was scheduled.
  *
- *   slots     ENGINE_WHEEL_SLOTS lists of one slot each; a two-level bitmap finds the next one. A list
- *             is kept sorted as long as that is cheap: nearly every event belongs at its end. One that
- *             got too long for that is left unsorted (last == 0)
+ *   slots     ENGINE_WHEEL_SLOTS lists of one slot each; a two-level bitmap finds the next one. A
+ *             list is kept sorted as long as that is cheap: nearly every event belongs at its end.
+ *             One that got too long for that is left unsorted (last == 0)
  *   current   an unsorted slot, sorted when its turn comes: array [head, tail); what is scheduled
  *             into it (or before it) is inserted in place
  *   far       4-ary heap of what lies beyond the window; moved into the slots as the window moves
@@ -146,10 +146,9 @@ static inline void engine_wheel_add(struct engine_wheel *wheel, uint64_t time_ps
         wheel->next_ps = time_ps;
     /* One comparison: after the slot taken, and inside the window. */
     if (WIRE_UNLIKELY(number - wheel->slot_taken - 1 >= ENGINE_WHEEL_SLOTS - 1 || n == 0)) {
-        engine_wheel_schedule_rare(wheel, &(struct engine_event){.time_ps = time_ps,
-                                                                 .order = order,
-                                                                 .ptr = ptr,
-                                                                 .kind = kind});
+        engine_wheel_schedule_rare(
+            wheel,
+            &(struct engine_event){.time_ps = time_ps, .order = order, .ptr = ptr, .kind = kind});
         return;
     }
     node = &wheel->nodes[n - 1];

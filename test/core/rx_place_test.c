@@ -81,6 +81,23 @@ static void one_byte_too_many_uses_the_request_up(void)
     card_bench_close(&bench);
 }
 
+/* The receive buffer's own region is gone: our fault, not the sender's; no byte is moved. */
+static void a_receive_buffer_that_is_gone_is_our_error(void)
+{
+    struct rnic_rx_place_result r;
+
+    begin();
+    card_recv(b, 4, 0, 2000);
+    CHECK_EQ(rnic_dereg_mr(b->dev, b->key, in_ps), 0);
+    r = place(WIRE_OP_SEND_ONLY, 0, 100, 0);
+    CHECK_EQ(r.placed, RNIC_RX_NAK_OP);
+    CHECK(r.has_cqe);
+    CHECK_EQ(r.wc.wr_id, 4);
+    CHECK_EQ(r.wc.status, RNIC_WC_LOC_PROT_ERR);
+    CHECK_EQ(b->bytes[0], 0);
+    card_bench_close(&bench);
+}
+
 static void a_write_is_checked_whole_on_its_first_packet(void)
 {
     uint64_t end;
@@ -147,6 +164,7 @@ static void the_msn_wraps(void)
 
 CHECK_SUITE(rx_place, CHECK_CASE(a_send_fills_its_receive_request),
             CHECK_CASE(one_byte_too_many_uses_the_request_up),
+            CHECK_CASE(a_receive_buffer_that_is_gone_is_our_error),
             CHECK_CASE(a_write_is_checked_whole_on_its_first_packet),
             CHECK_CASE(an_immediate_needs_a_receive_request),
             CHECK_CASE(the_data_of_all_packets_comes_first), CHECK_CASE(the_msn_wraps))

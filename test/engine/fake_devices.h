@@ -463,7 +463,7 @@ static struct fake_star *fake_star(const struct engine_config *config, uint32_t 
     return star;
 }
 
-/* Also: when nothing is pending or held, every frame is back in the pool, but for the next blank. */
+/* Also: with nothing pending or held, every frame is back in the pool, but the next blank. */
 static void fake_star_free(struct fake_star *star)
 {
     bool idle = star->engine->wheel->pending == 0 && star->sw->held == 0;
