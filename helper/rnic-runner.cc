@@ -18,6 +18,7 @@
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -40,6 +41,11 @@ double CpuSeconds()
     getrusage(RUSAGE_SELF, &use);
     return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
            static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+bool HasName(const std::vector<std::string> &names, const std::string &name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void StopRun()
@@ -286,6 +292,58 @@ uint64_t RnicRunner::ExpectedHops(const RnicJobGraph &graph) const
 
 // ---- the run ----
 
+/* What traces and series want to know of the cards. */
+void RnicRunner::Observe(RnicJob &job, const std::unique_ptr<RnicBlockTrace> &blocks,
+                         const std::unique_ptr<RnicSeries> &series) const
+{
+    const uint32_t wanted = (HasName(m_scenario.run.series, "cnps") ? 1u << RNIC_EVENT_CNP_RX : 0) |
+                            (blocks ? 1u << RNIC_EVENT_PASSAGE : 0);
+    if (wanted == 0)
+    {
+        return;
+    }
+    job.SetObserver(
+        [&blocks, &series](uint32_t port, const struct rnic_event &event)
+        {
+            if (blocks)
+            {
+                blocks->Record(port, event);
+            }
+            if (series)
+            {
+                series->Record(port, event);
+            }
+        },
+        wanted);
+}
+
+/* How and when the run ended, and what was measured up to then. */
+void RnicRunner::Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &end) const
+{
+    const auto nowPs = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+    const uint64_t stopPs = m_scenario.run.stopPs;
+    if (!job.IsDone())
+    {
+        end.status = RnicProgress::IsInterrupted() ? RnicRunEnd::PARTIAL
+                     : nowPs >= stopPs             ? RnicRunEnd::STOPPED
+                                                   : RnicRunEnd::STALLED;
+        end.simEndPs = end.status == RnicRunEnd::STOPPED
+                           ? stopPs
+                           : engine_now_ps(RnicEngine::Get()->GetEngine());
+    }
+    const bool quiet = end.status == RnicRunEnd::COMPLETE || end.status == RnicRunEnd::STALLED;
+    end.measures = measures.Finish(end.simEndPs, quiet);
+    for (const RnicScenarioMeasure &measure : m_scenario.measures)
+    {
+        if (quiet && measure.toPs > end.simEndPs)
+        {
+            end.notes.push_back("measure " + measure.name + ": all was over at " +
+                                RnicFormatQuantity(end.simEndPs, WIRE_UNIT_TIME) +
+                                ", before its end");
+        }
+    }
+}
+
 RnicExit RnicRunner::Run(const std::string &folder)
 {
     const double setupBegin = CpuSeconds();
@@ -313,19 +371,18 @@ RnicExit RnicRunner::Run(const std::string &folder)
     }
     std::unique_ptr<RnicBlockTrace> blocks;
     RnicJob job(graph, m_nics);
+    std::unique_ptr<RnicSeries> series;
     if (s.run.trace)
     {
         blocks = std::make_unique<RnicBlockTrace>(out.Path() + "/blocks.csv");
-        job.SetObserver([&](uint32_t port, const struct rnic_event &event)
-                        { blocks->Record(port, event); },
-                        1u << RNIC_EVENT_PASSAGE);
     }
+    Observe(job, blocks, series);
     if (s.run.suppressPlacement >= 0)
     {
         job.SuppressPlacement(static_cast<uint32_t>(s.run.suppressPlacement));
     }
     job.Setup();
-    RnicSeries series(job, s.run.samplePs);
+    series = std::make_unique<RnicSeries>(job, s.run.series, s.run.samplePs);
     RnicMeasures measures(s, job);
     RnicProgress progress(s.name, ExpectedHops(graph));
     RnicRunEnd end;
@@ -342,7 +399,7 @@ RnicExit RnicRunner::Run(const std::string &folder)
 
     const auto wallBegin = std::chrono::steady_clock::now();
     const double cpuBegin = CpuSeconds();
-    series.Start();
+    series->Start();
     measures.Start();
     job.Start();
     progress.Start();
@@ -355,30 +412,10 @@ RnicExit RnicRunner::Run(const std::string &folder)
     end.wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - wallBegin).count();
     progress.Clear();
 
-    const auto nowPs = static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
-    if (!job.IsDone())
-    {
-        end.status = RnicProgress::IsInterrupted() ? RnicRunEnd::PARTIAL
-                     : nowPs >= s.run.stopPs       ? RnicRunEnd::STOPPED
-                                                   : RnicRunEnd::STALLED;
-        end.simEndPs = end.status == RnicRunEnd::STOPPED
-                           ? s.run.stopPs
-                           : engine_now_ps(RnicEngine::Get()->GetEngine());
-    }
-    const bool quiet = end.status == RnicRunEnd::COMPLETE || end.status == RnicRunEnd::STALLED;
-    end.measures = measures.Finish(end.simEndPs, quiet);
-    end.samplePs = series.GetPeriodPs();
-    end.notes = series.GetNotes();
-    for (const RnicScenarioMeasure &measure : s.measures)
-    {
-        if (quiet && measure.toPs > end.simEndPs)
-        {
-            end.notes.push_back("measure " + measure.name + ": all was over at " +
-                                RnicFormatQuantity(end.simEndPs, WIRE_UNIT_TIME) +
-                                ", before its end");
-        }
-    }
-    return Finish(out, job, series, end, blocks.get());
+    end.samplePs = series->GetPeriodPs();
+    end.notes = series->GetNotes();
+    Ended(job, measures, end);
+    return Finish(out, job, *series, end, blocks.get());
 }
 
 const RnicJson &RnicRunner::GetSummary() const

@@ -20,6 +20,7 @@ namespace ns3
 
 struct RnicRunEnd;
 class RnicBlockTrace;
+class RnicMeasures;
 class RnicSeries;
 
 /** @ingroup rnic
@@ -80,6 +81,9 @@ private:
     void CheckMemory(const RnicJobGraph &graph) const;
     void Build();
     uint64_t ExpectedHops(const RnicJobGraph &graph) const;
+    void Observe(RnicJob &job, const std::unique_ptr<RnicBlockTrace> &blocks,
+                 const std::unique_ptr<RnicSeries> &series) const;
+    void Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &end) const;
     RnicExit Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
                     const RnicRunEnd &end, RnicBlockTrace *blocks);
 

@@ -19,6 +19,8 @@ constexpr uint64_t FIRST_PERIOD_PS = 1000000;
 constexpr size_t MAX_SAMPLES = 2048;
 constexpr size_t MAX_QPS = 256;
 constexpr size_t MAX_PORTS = 256;
+constexpr size_t MAX_LINKS = 1024;
+constexpr size_t MAX_CNPS = 1000000;
 
 std::string QpName(const RnicJob::Qp &qp)
 {
@@ -44,22 +46,49 @@ std::string RnicSeries::PortName(uint32_t port)
     return "host" + std::to_string(at - nics.begin());
 }
 
-RnicSeries::RnicSeries(RnicJob &job, uint64_t periodPs)
-    : m_job(job), m_periodPs(periodPs > 0 ? periodPs : FIRST_PERIOD_PS), m_fixed(periodPs > 0)
+RnicSeries::RnicSeries(RnicJob &job, const std::vector<std::string> &names, uint64_t periodPs)
+    : m_job(job), m_names(names), m_periodPs(periodPs > 0 ? periodPs : FIRST_PERIOD_PS),
+      m_fixed(periodPs > 0)
 {
-    for (const auto &qp : job.GetQps())
+    ChooseQps();
+    ChooseQueues();
+    ChooseLinks();
+}
+
+bool RnicSeries::Wants(const std::string &name) const
+{
+    return std::find(m_names.begin(), m_names.end(), name) != m_names.end();
+}
+
+void RnicSeries::ChooseQps()
+{
+    for (const auto &qp : m_job.GetQps())
     {
-        if (m_qps.size() < MAX_QPS)
+        if (Wants("rates") && m_qps.size() < MAX_QPS)
         {
             m_qps.push_back(qp.get());
         }
+        if (Wants("cnps"))
+        {
+            m_senders[{RnicEngine::Get()->GetNics().at(qp->src)->GetPort(), qp->srcQpn}] = qp.get();
+        }
     }
-    if (job.GetQps().size() > MAX_QPS)
+    if (Wants("rates") && m_job.GetQps().size() > MAX_QPS)
     {
         m_notes.push_back("rates.csv has the first " + std::to_string(MAX_QPS) + " of " +
-                          std::to_string(job.GetQps().size()) + " queue pairs");
+                          std::to_string(m_job.GetQps().size()) + " queue pairs");
     }
+    m_rates.resize(m_qps.size());
+    m_alphas.resize(m_qps.size());
+}
+
+void RnicSeries::ChooseQueues()
+{
     size_t ports = 0;
+    if (!Wants("queues"))
+    {
+        return;
+    }
     for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
     {
         for (uint32_t port = 0; port < device->GetNPorts(); port++)
@@ -77,15 +106,28 @@ RnicSeries::RnicSeries(RnicJob &job, uint64_t periodPs)
         m_notes.push_back("queues.csv has the first " + std::to_string(MAX_PORTS) + " of " +
                           std::to_string(ports) + " switch ports");
     }
-    m_rates.resize(m_qps.size());
-    m_alphas.resize(m_qps.size());
     m_bytes.resize(m_queues.size());
+}
+
+void RnicSeries::ChooseLinks()
+{
+    const size_t ports = RnicEngine::Get()->GetNPorts();
+    if (!Wants("links"))
+    {
+        return;
+    }
+    m_busy.resize(std::min(ports, MAX_LINKS));
+    if (ports > MAX_LINKS)
+    {
+        m_notes.push_back("links.csv has the first " + std::to_string(MAX_LINKS) + " of " +
+                          std::to_string(ports) + " ports");
+    }
 }
 
 void RnicSeries::Start()
 {
     Ptr<RnicEngine> engine = RnicEngine::Get();
-    for (uint32_t port = 0; port < engine->GetNPorts(); port++)
+    for (uint32_t port = 0; Wants("pauses") && port < engine->GetNPorts(); port++)
     {
         engine->GetPortDevice(port)->TraceConnectWithoutContext(
             "MacPause", MakeBoundCallback(&RnicSeries::OnPause, this, port));
@@ -135,6 +177,10 @@ void RnicSeries::Sample(uint64_t nowPs)
         m_bytes[i].push_back(
             fabric_queue_bytes(m_queues[i].device, m_queues[i].port, m_queues[i].prio));
     }
+    for (uint32_t port = 0; port < m_busy.size(); port++)
+    {
+        m_busy[port].push_back(engine_query_busy_ps(RnicEngine::Get()->GetEngine(), port));
+    }
     if (!m_fixed && m_times.size() >= MAX_SAMPLES)
     {
         Thin();
@@ -162,7 +208,7 @@ void RnicSeries::Thin()
         values.resize(keep.size());
     };
     thin(m_times);
-    for (auto *table : {&m_rates, &m_bytes})
+    for (auto *table : {&m_rates, &m_bytes, &m_busy})
     {
         for (auto &values : *table)
         {
@@ -195,6 +241,23 @@ void RnicSeries::Paused(uint32_t port, uint8_t prio, bool paused)
             pause->endPs = nowPs;
             return;
         }
+    }
+}
+
+void RnicSeries::Record(uint32_t port, const struct rnic_event &event)
+{
+    if (event.type != RNIC_EVENT_CNP_RX || m_cnps.size() > MAX_CNPS)
+    {
+        return;
+    }
+    if (m_cnps.size() == MAX_CNPS)
+    {
+        m_notes.push_back("cnps.csv has the first " + std::to_string(MAX_CNPS) + " CNPs");
+    }
+    const auto sender = m_senders.find({port, event.qpn});
+    if (sender != m_senders.end())
+    {
+        m_cnps.push_back({event.time_ps, sender->second, event.value});
     }
 }
 
@@ -282,20 +345,65 @@ bool RnicSeries::WritePauses(const std::string &path, uint64_t endPs) const
     return static_cast<bool>(out.flush());
 }
 
+bool RnicSeries::WriteCnps(const std::string &path) const
+{
+    std::ofstream out(path);
+    out << "time_ps,qp,rate_bps\n";
+    for (size_t i = 0; i < m_cnps.size() && i < MAX_CNPS; i++)
+    {
+        out << m_cnps[i].timePs << ',' << QpName(*m_cnps[i].qp) << ',' << m_cnps[i].rateBps << '\n';
+    }
+    if (m_cnps.empty())
+    {
+        out << "# no rows: no CNP in this run\n";
+    }
+    return static_cast<bool>(out.flush());
+}
+
+/* Share of the time since the sample before in which the line was busy; where it changed. */
+bool RnicSeries::WriteLinks(const std::string &path) const
+{
+    std::ofstream out(path);
+    out << "time_ps,port,busy_ratio\n";
+    for (uint32_t port = 0; port < m_busy.size(); port++)
+    {
+        const std::vector<uint64_t> &busy = m_busy[port];
+        double before = -1;
+        for (size_t t = 1; t < m_times.size(); t++)
+        {
+            const double share = static_cast<double>(busy[t] - busy[t - 1]) /
+                                 static_cast<double>(m_times[t] - m_times[t - 1]);
+            if (share != before || t + 1 == m_times.size())
+            {
+                out << m_times[t] << ',' << PortName(port) << ',' << share << '\n';
+            }
+            before = share;
+        }
+    }
+    if (m_times.size() < 2)
+    {
+        out << "# no rows: the run was shorter than one sample\n";
+    }
+    return static_cast<bool>(out.flush());
+}
+
 bool RnicSeries::Write(const std::string &folder, uint64_t endPs, std::string *failed) const
 {
-    *failed = folder + "/rates.csv";
-    if (!WriteRates(*failed))
+    auto write = [&](const std::string &name, auto &&one)
     {
-        return false;
-    }
-    *failed = folder + "/queues.csv";
-    if (!WriteQueues(*failed))
-    {
-        return false;
-    }
-    *failed = folder + "/pauses.csv";
-    return WritePauses(*failed, endPs);
+        const std::string path = folder + "/" + name + ".csv";
+        if (Wants(name) && !one(path))
+        {
+            *failed = path;
+            return false;
+        }
+        return true;
+    };
+    return write("rates", [this](const std::string &path) { return WriteRates(path); }) &&
+           write("queues", [this](const std::string &path) { return WriteQueues(path); }) &&
+           write("pauses", [&](const std::string &path) { return WritePauses(path, endPs); }) &&
+           write("cnps", [this](const std::string &path) { return WriteCnps(path); }) &&
+           write("links", [this](const std::string &path) { return WriteLinks(path); });
 }
 
 // ---- blocks.csv ----

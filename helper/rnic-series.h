@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /**
  * @file
- * What changes during a run, for the pictures: rates and queues sampled at engine level, pauses of
- * every MAC as they happen, passages of blocks when asked for.
+ * What changes during a run, for the pictures: rates, queues and use of links sampled at engine
+ * level, pauses of every MAC and CNPs as they happen, passages of blocks when asked for.
  */
 #ifndef RNIC_SERIES_H
 #define RNIC_SERIES_H
@@ -11,27 +11,33 @@
 #include "rnic-job.h"
 
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ns3
 {
 
 /** @ingroup rnic
- * Samples queue pairs and queues. Reads only, so a run is the same with any period. */
+ * Samples queue pairs, queues and links. Reads only, so a run is the same with any period. */
 class RnicSeries
 {
 public:
     /**
+     * @param names     tables wanted: rates, queues, pauses, cnps, links
      * @param periodPs  time between samples; 0: begins at 1 us and doubles, with every other sample
      *                  thrown away, whenever there are too many
      */
-    RnicSeries(RnicJob &job, uint64_t periodPs);
+    RnicSeries(RnicJob &job, const std::vector<std::string> &names, uint64_t periodPs);
+
+    /** A card's event, as RnicJob's observer has it; takes the CNPs. */
+    void Record(uint32_t port, const struct rnic_event &event);
 
     /** First sample now; before the run. Also listens to every port's pauses. */
     void Start();
 
-    /** Write rates.csv, queues.csv, pauses.csv. @returns false: a file could not be written. */
+    /** Write the tables as NAME.csv. @returns false: a file could not be written. */
     bool Write(const std::string &folder, uint64_t endPs, std::string *failed) const;
 
     /** @returns what the tables leave out and why one is empty. */
@@ -49,6 +55,12 @@ private:
         uint32_t prio;
         std::string name; //!< of its port
     };
+    struct Cnp
+    {
+        uint64_t timePs;
+        const RnicJob::Qp *qp; //!< that must slow down
+        uint64_t rateBps;      //!< after it
+    };
     struct Pause
     {
         uint32_t port;
@@ -62,11 +74,18 @@ private:
     void Thin();
     void Arm(uint64_t nowPs);
     void Paused(uint32_t port, uint8_t prio, bool paused);
+    bool Wants(const std::string &name) const;
+    void ChooseQps();
+    void ChooseQueues();
+    void ChooseLinks();
     bool WriteRates(const std::string &path) const;
     bool WriteQueues(const std::string &path) const;
     bool WritePauses(const std::string &path, uint64_t endPs) const;
+    bool WriteCnps(const std::string &path) const;
+    bool WriteLinks(const std::string &path) const;
 
     RnicJob &m_job;
+    std::vector<std::string> m_names;
     uint64_t m_periodPs;
     bool m_fixed;
     std::vector<const RnicJob::Qp *> m_qps;
@@ -75,7 +94,10 @@ private:
     std::vector<std::vector<uint64_t>> m_rates; //!< by queue pair
     std::vector<std::vector<float>> m_alphas;   //!< by queue pair
     std::vector<std::vector<uint64_t>> m_bytes; //!< by queue
+    std::vector<std::vector<uint64_t>> m_busy;  //!< by engine port: sum of busy time
     std::vector<Pause> m_pauses;
+    std::vector<Cnp> m_cnps;
+    std::map<std::pair<uint32_t, uint32_t>, const RnicJob::Qp *> m_senders; //!< by port and QPN
     std::vector<std::string> m_notes;
 };
 
