@@ -64,6 +64,29 @@ bool sim_spoil_now(struct sim *sim, enum sim_spoil spoil)
 
 /* ---- what both worlds report ---- */
 
+/* An answer says how many messages are done: all that it acknowledges, and none it refuses. */
+static void run_check_msn(struct sim *sim, uint32_t side, const struct wire_frame *frame)
+{
+    const struct sim_flow *flow = NULL;
+    uint32_t done = 0, end = 0, packets;
+    bool refusal = (frame->syndrome & 0x60) != 0;
+
+    for (uint32_t q = 0; q < sim->plan.n_qps; q++)
+        if (sim->hosts[1 - side].queues[q].qpn == frame->dest_qpn)
+            flow = &sim->plan.flows[1 - side][q];
+    if (flow == NULL) {
+        sim_fail(sim, "%s answers qpn %u", sim_side_name(side), frame->dest_qpn);
+        return;
+    }
+    packets = (frame->psn.v - flow->psn.v + !refusal) & WIRE_PSN_MASK; /* taken, it says */
+    while (done < flow->n_sends && end + flow->sends[done].packets <= packets)
+        end += flow->sends[done++].packets;
+    if (packets > flow->packets || frame->msn < done || frame->msn > flow->n_sends ||
+        (refusal && frame->msn != done))
+        sim_fail(sim, "%s answers %u packets with MSN %u, syndrome 0x%02x: %u messages are done",
+                 sim_side_name(side), packets, frame->msn, frame->syndrome, done);
+}
+
 /* Memory is spoiled at the n-th frame that leaves. */
 static void run_spoil_memory(struct sim *sim, uint32_t side)
 {
@@ -103,6 +126,8 @@ void sim_frame_sent(struct sim *sim, uint32_t side, const struct wire_frame *fra
         (frame->payload_bytes > 0 && sim->plan.phantom == !!(frame->flags & WIRE_FRAME_BYTES)))
         sim_fail(sim, "%s sends a payload of %u bytes, flags 0x%x", sim_side_name(side),
                  frame->payload_bytes, frame->flags);
+    if (frame->opcode == WIRE_OP_ACKNOWLEDGE)
+        run_check_msn(sim, side, frame);
     run_spoil_memory(sim, side);
 }
 
