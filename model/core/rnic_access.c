@@ -27,7 +27,7 @@ static bool access_piece(const struct rnic_access_path *path, uint32_t pd,
                          uint32_t access, struct access_piece *piece)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (offset >= sges[i].length) {
+        if (offset >= sges[i].length) { /* also an entry of length 0 */
             offset -= sges[i].length;
             continue;
         }
@@ -113,13 +113,14 @@ bool rnic_access_scatter(const struct rnic_access_path *path, uint32_t pd,
 }
 
 bool rnic_access_write(const struct rnic_access_path *path, uint32_t pd, uint32_t rkey, uint64_t va,
-                       uint32_t bytes, const uint8_t *from, uint64_t *done_ps)
+                       uint32_t whole, uint32_t bytes, const uint8_t *from, uint64_t *done_ps)
 {
     struct access_piece piece = {.va = va, .bytes = bytes};
 
-    if (bytes == 0)
+    WIRE_ASSERT(bytes <= whole);
+    if (whole == 0)
         return true;
-    piece.mr = rnic_table_mr_check(path->mrs, rkey, pd, RNIC_ACCESS_REMOTE_WRITE, va, bytes);
+    piece.mr = rnic_table_mr_check(path->mrs, rkey, pd, RNIC_ACCESS_REMOTE_WRITE, va, whole);
     if (piece.mr == NULL)
         return false;
     *done_ps = access_put(path, &piece, from, *done_ps);

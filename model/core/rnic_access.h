@@ -45,8 +45,11 @@ bool rnic_access_scatter(const struct rnic_access_path *path, uint32_t pd,
                          const struct rnic_sge *sges, uint32_t n, uint32_t offset, uint32_t bytes,
                          const uint8_t *from, uint64_t *done_ps);
 
-/** Write @p bytes to remote address @p va of @p rkey; REMOTE_WRITE is needed. As scatter. */
+/**
+ * Write @p bytes to remote address @p va of @p rkey; REMOTE_WRITE is needed for all @p whole bytes
+ * from there (what is left of the message, at least @p bytes). As scatter.
+ */
 bool rnic_access_write(const struct rnic_access_path *path, uint32_t pd, uint32_t rkey, uint64_t va,
-                       uint32_t bytes, const uint8_t *from, uint64_t *done_ps);
+                       uint32_t whole, uint32_t bytes, const uint8_t *from, uint64_t *done_ps);
 
 #endif

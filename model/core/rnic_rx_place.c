@@ -61,13 +61,10 @@ static enum rnic_rx_placed place_write(struct rnic_qp *qp, const struct wire_fra
     uint32_t rkey = opens ? frame->rkey : qp->resp.rkey;
     uint32_t whole = opens ? frame->dma_bytes : qp->resp.remaining;
 
-    /* The whole message on its first packet; what is left on the others: the key may have gone. */
-    if (whole > 0 &&
-        rnic_table_mr_check(path->mrs, rkey, qp->pd, RNIC_ACCESS_REMOTE_WRITE, va, whole) == NULL)
-        return RNIC_RX_NAK_ACCESS;
     if ((op->has & WIRE_HAS_IMM) && place_rq_empty(qp))
         return RNIC_RX_RNR;
-    if (!rnic_access_write(path, qp->pd, rkey, va, frame->payload_bytes, place_bytes(frame),
+    /* The whole message on its first packet; what is left on the others: the key may have gone. */
+    if (!rnic_access_write(path, qp->pd, rkey, va, whole, frame->payload_bytes, place_bytes(frame),
                            &result->placed_ps))
         return RNIC_RX_NAK_ACCESS;
     qp->resp.va = va + frame->payload_bytes;

@@ -259,6 +259,15 @@ struct rnic_tx_pick rnic_tx_sched_pick(struct rnic_tx_sched *sched, uint32_t rea
         (sched->fifo_classes | sched->raw_classes | sched->held_classes) & ready_classes;
     struct rnic_tx_pick pick = {.what = RNIC_PICK_NOTHING};
 
+    /* One class with nothing but queue pairs, as nearly always: its first. */
+    if (WIRE_LIKELY((classes & (classes - 1)) == 0 && classes != 0 &&
+                    ((sched->raw_classes | sched->held_classes) & classes) == 0)) {
+        uint32_t c = (uint32_t)__builtin_ctz(classes);
+
+        sched->turn = c;
+        sched->raw_turn |= classes;
+        return (struct rnic_tx_pick){.what = RNIC_PICK_QP, .qp = fifo_pop(sched, c)};
+    }
     while (classes != 0) { /* next class after the one served last */
         uint32_t after = classes & ~((2u << sched->turn) - 1u);
         uint32_t c = (uint32_t)__builtin_ctz(after != 0 ? after : classes);

@@ -174,15 +174,17 @@ static void remote_writes(void)
 
     begin();
     memcpy(before, host, sizeof host);
-    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 15, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 - 1, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0], UINT64_MAX - 7, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[1], 0x20000, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd + 1, key[0], 0x10000, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0] ^ 0x80, 0x10000, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 15, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 - 1, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd, key[0], UINT64_MAX - 7, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd, key[1], 0x20000, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd + 1, key[0], 0x10000, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, pd, key[0] ^ 0x80, 0x10000, 16, 16, from, &done_ps));
+    /* the rest of the message does not fit */
+    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 16, 17, 16, from, &done_ps));
     CHECK_BYTES(host, before, sizeof host);
-    CHECK(rnic_access_write(&path, pd, 0xBAD, 1, 0, from, &done_ps)); /* nothing: not checked */
-    CHECK(rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 16, 16, from, &done_ps));
+    CHECK(rnic_access_write(&path, pd, 0xBAD, 1, 0, 0, from, &done_ps)); /* nothing: not checked */
+    CHECK(rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 16, 16, 16, from, &done_ps));
     CHECK_BYTES(host[0] + REGION - 16, from, 16);
     end();
 }

@@ -129,7 +129,9 @@ static void an_immediate_needs_a_receive_request(void)
     CHECK_EQ(r.wc.opcode, RNIC_WC_RECV_RDMA_WITH_IMM);
     CHECK_EQ(r.wc.byte_len, 8);
     CHECK_BYTES(b->bytes, payload, 8);
-    /* a bad key is told before the missing request */
+    /* the missing request is told before a bad key: resources come first */
+    CHECK_EQ(place(WIRE_OP_WRITE_ONLY_IMM, 1, 8, 8).placed, RNIC_RX_RNR);
+    card_recv(b, 7, 0, 0);
     CHECK_EQ(place(WIRE_OP_WRITE_ONLY_IMM, 1, 8, 8).placed, RNIC_RX_NAK_ACCESS);
     card_bench_close(&bench);
 }
