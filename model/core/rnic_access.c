@@ -103,8 +103,12 @@ bool rnic_access_scatter(const struct rnic_access_path *path, uint32_t pd,
     if (!access_allowed(path, pd, sges, n, offset, bytes, RNIC_ACCESS_LOCAL_WRITE))
         return false;
     for (; bytes > 0; offset += piece.bytes, bytes -= piece.bytes) {
-        if (!access_piece(path, pd, sges, n, offset, bytes, RNIC_ACCESS_LOCAL_WRITE, &piece))
-            WIRE_ASSERT(false);
+        bool found =
+            access_piece(path, pd, sges, n, offset, bytes, RNIC_ACCESS_LOCAL_WRITE, &piece);
+
+        WIRE_ASSERT(found); /* it was allowed just now */
+        if (!found)
+            return false;
         *done_ps = wire_max_ps(*done_ps, access_put(path, &piece, from, start_ps));
         if (from != NULL)
             from += piece.bytes;
