@@ -155,7 +155,7 @@ uint64_t RnicScheduler::EngineNext() const
 
     // What ns-3 cannot express never comes.
     return next_ps > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) ? WIRE_NEVER
-                                                                                 : next_ps;
+                                                                                : next_ps;
 }
 
 /* Does the engine, with its next event at next_ps, come before the first event of ns-3? */
