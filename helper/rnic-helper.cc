@@ -311,6 +311,28 @@ void RnicHelper::EnablePcapInternal(std::string prefix, Ptr<NetDevice> nd, bool 
     NS_ABORT_MSG_IF(file->Fail(), "cannot write " << name);
     file->Init(PcapHelper::DLT_EN10MB, 65535, 0);
     device->TraceConnectWithoutContext("PromiscSniffer", MakeBoundCallback(&WritePcap, file));
+    m_pcaps.emplace_back(name, file);
+}
+
+std::string RnicHelper::GetBrokenPcap() const
+{
+    for (const auto &[name, file] : m_pcaps)
+    {
+        if (file->Fail())
+        {
+            return name;
+        }
+    }
+    return "";
+}
+
+std::string RnicHelper::ClosePcap()
+{
+    for (const auto &[name, file] : m_pcaps)
+    {
+        file->Close();
+    }
+    return GetBrokenPcap();
 }
 
 } // namespace ns3

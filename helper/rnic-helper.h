@@ -71,6 +71,11 @@ public:
     /** The same, but aborts with the text. */
     static void PopulateRoutes();
 
+    /** @returns a pcap file that could not be written so far, or "": all is well. */
+    std::string GetBrokenPcap() const;
+    /** End all pcap files. @returns one that could not be written, or "". */
+    std::string ClosePcap();
+
 private:
     using Attributes = std::vector<std::pair<std::string, Ptr<AttributeValue>>>;
 
@@ -83,7 +88,8 @@ private:
     std::unique_ptr<struct rnic_params> m_nicParams;
     std::unique_ptr<struct fabric_params> m_switchParams;
     std::unique_ptr<std::pair<struct engine_link_params, struct engine_link_params>> m_linkParams;
-    std::string m_ccKind; //!< empty: the device's default
+    std::vector<std::pair<std::string, Ptr<PcapFileWrapper>>> m_pcaps; //!< by path
+    std::string m_ccKind;                                              //!< empty: the device's default
     std::unique_ptr<struct rnic_dcqcn_params> m_dcqcn;
 };
 

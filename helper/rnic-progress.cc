@@ -52,6 +52,11 @@ bool RnicProgress::IsInterrupted()
     return g_interrupted != 0;
 }
 
+void RnicProgress::StopWhen(std::function<bool()> broken)
+{
+    m_broken = std::move(broken);
+}
+
 void RnicProgress::Start()
 {
     m_begin = m_last = m_shown = Clock::now();
@@ -65,7 +70,7 @@ void RnicProgress::Stop()
 
 void RnicProgress::Tick()
 {
-    if (IsInterrupted() || RnicEngine::Get()->NextPs() == WIRE_NEVER)
+    if (IsInterrupted() || (m_broken && m_broken()) || RnicEngine::Get()->NextPs() == WIRE_NEVER)
     {
         Simulator::Stop();
         return;

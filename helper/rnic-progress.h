@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace ns3
@@ -29,6 +30,9 @@ public:
     /** @returns whether SIGINT came. */
     static bool IsInterrupted();
 
+    /** Also end the run when @p broken says so. */
+    void StopWhen(std::function<bool()> broken);
+
     /** Begin looking; before Simulator::Run(). */
     void Start();
     /** The job is over: look no more. */
@@ -46,6 +50,7 @@ private:
     uint64_t m_hops;
     bool m_terminal;
     Time m_period;
+    std::function<bool()> m_broken;
     EventId m_tick;
     Clock::time_point m_begin;
     Clock::time_point m_last;

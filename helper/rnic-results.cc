@@ -279,9 +279,14 @@ void RnicResults::Flows()
     {
         m_errors.push_back("a transfer's bytes at its destination are not those that were sent");
     }
+    if (!m_end.broken.empty())
+    {
+        m_errors.push_back(m_end.broken + " could not be written and is not complete");
+    }
     if (m_end.status == RnicRunEnd::PARTIAL)
     {
-        m_errors.push_back("interrupted: these results are partial");
+        m_errors.push_back(std::string(m_end.broken.empty() ? "interrupted" : "stopped by that") +
+                           ": these results are partial");
     }
     else if (completed + failed < results.size() &&
              !(m_scenario.run.openEnd && m_end.status == RnicRunEnd::STOPPED))
@@ -334,6 +339,7 @@ void RnicResults::Network()
         RnicJson &json = switches.Push(RnicJson::Object());
         json.Set("peak_buffer_bytes", counters->peak_buffer_bytes);
         json.Set("peak_queue_bytes", counters->peak_queue_bytes);
+        json.Set("pool_bytes", fabric_query_pool_bytes(device->GetSwitch()));
     }
     for (RnicNetDevice *nic : RnicEngine::Get()->GetNics())
     {

@@ -35,6 +35,7 @@ struct RnicRunEnd
     double cpuS = 0;      //!< the simulation itself
     double wallS = 0;
     uint64_t samplePs = 0;
+    std::string broken; //!< file of the folder that could not be written; "": none
     std::vector<std::string> notes;
     std::vector<RnicMeasured> measures;
 };

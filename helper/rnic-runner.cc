@@ -22,6 +22,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <iostream>
 #include <sys/resource.h>
@@ -55,9 +56,12 @@ void StopRun()
 
 [[noreturn]] void RefusePath(const std::string &path, const std::string &why)
 {
-    throw RnicScenarioError(path + ": cannot be written: " + why +
-                            "; give another place with --out");
+    throw RnicWriteError(path + ": cannot be written: " + why + "; give another place with --out");
 }
+
+/* What results may take apart from series, pcap and trace: summary.json, flows.csv, steps.csv. */
+constexpr uint64_t SUMMARY_BYTES = 256 << 10;
+constexpr uint64_t TRANSFER_BYTES = 512;
 
 } // namespace
 
@@ -112,15 +116,71 @@ const std::string &RnicResultsFolder::Path() const
     return m_building;
 }
 
+std::string RnicResultsFolder::Reserved() const
+{
+    return m_building + "/.reserved";
+}
+
+void RnicResultsFolder::Reserve(uint64_t bytes)
+{
+    const int file = open(Reserved().c_str(), O_WRONLY | O_CREAT, 0600);
+    const int error = file < 0 ? errno : posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    if (file >= 0)
+    {
+        close(file);
+    }
+    if (error != 0)
+    {
+        RefusePath(m_folder, std::strerror(error));
+    }
+}
+
+void RnicResultsFolder::Release()
+{
+    std::error_code error;
+    fs::remove(Reserved(), error);
+}
+
+RnicWriteError RnicResultsFolder::Failed(const std::string &file, int number) const
+{
+    std::error_code error;
+    const fs::space_info space = fs::space(m_folder, error);
+    const bool known =
+        number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO || error;
+    if (!known && space.available < SUMMARY_BYTES)
+    {
+        number = ENOSPC;
+    }
+    else if (!known)
+    {
+        number = EIO;
+    }
+    return RnicWriteError(m_folder + file.substr(m_building.size()) + ": cannot be written: " +
+                          std::strerror(number) + "; make room, or give another place with --out");
+}
+
+RnicWriteError RnicResultsFolder::Final(const RnicWriteError &error) const
+{
+    std::string text = error.what();
+    const size_t at = text.find(m_building);
+    if (at != std::string::npos)
+    {
+        text.replace(at, m_building.size(), m_folder);
+    }
+    return RnicWriteError(text);
+}
+
 void RnicResultsFolder::Commit()
 {
+    Release();
     std::error_code error;
     fs::remove_all(m_folder, error);
     fs::rename(m_building, m_folder, error);
     if (error)
     {
-        throw RnicScenarioError(m_folder + ": cannot be written: " + error.message() +
-                                "; the results are in " + m_building);
+        m_committed = true; // keep them
+        throw RnicWriteError(m_folder + ": cannot be written: " + error.message() +
+                             "; the results are in " + m_building);
     }
     m_committed = true;
 }
@@ -324,9 +384,9 @@ void RnicRunner::Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &e
     const uint64_t stopPs = m_scenario.run.stopPs;
     if (!job.IsDone())
     {
-        end.status = RnicProgress::IsInterrupted() ? RnicRunEnd::PARTIAL
-                     : nowPs >= stopPs             ? RnicRunEnd::STOPPED
-                                                   : RnicRunEnd::STALLED;
+        end.status = RnicProgress::IsInterrupted() || m_full ? RnicRunEnd::PARTIAL
+                     : nowPs >= stopPs                       ? RnicRunEnd::STOPPED
+                                                             : RnicRunEnd::STALLED;
         end.simEndPs = end.status == RnicRunEnd::STOPPED
                            ? stopPs
                            : engine_now_ps(RnicEngine::Get()->GetEngine());
@@ -344,11 +404,11 @@ void RnicRunner::Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &e
     }
 }
 
-RnicExit RnicRunner::Run(const std::string &folder)
+/* All that can be refused before there is a network; sets the defaults of ns-3. */
+RnicJobGraph RnicRunner::Prepare()
 {
-    const double setupBegin = CpuSeconds();
     const RnicScenario &s = m_scenario;
-    const RnicJobGraph graph = RnicMakeWorkload(s);
+    RnicJobGraph graph = RnicMakeWorkload(s);
     if (s.run.suppressPlacement >= static_cast<int64_t>(graph.transfers.size()))
     {
         throw s.Error("run.suppress_placement", "there are " +
@@ -357,17 +417,44 @@ RnicExit RnicRunner::Run(const std::string &folder)
     }
     CheckMemory(graph);
     SetNs3(false);
+    return graph;
+}
+
+void RnicRunner::Check()
+{
+    (void)Prepare();
+}
+
+void RnicRunner::EnablePcap(const std::string &folder)
+{
+    const uint32_t ports = RnicEngine::Get()->GetNPorts();
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ports + 32)
+    {
+        throw m_scenario.Error("run.pcap", "needs a file for each of " + std::to_string(ports) +
+                                               " ports, and " + std::to_string(limit.rlim_cur) +
+                                               " may be open; allow more with ulimit -n");
+    }
+    for (uint32_t port = 0; port < ports; port++)
+    {
+        m_helper.EnablePcap(folder + "/" + m_scenario.name,
+                            Ptr<NetDevice>(RnicEngine::Get()->GetPortDevice(port)), true);
+    }
+}
+
+RnicExit RnicRunner::Run(const std::string &folder)
+{
+    const double setupBegin = CpuSeconds();
+    const RnicScenario &s = m_scenario;
+    const RnicJobGraph graph = Prepare();
     Build();
     SetNs3(true);
     RnicResultsFolder out(folder);
 
+    out.Reserve(SUMMARY_BYTES + TRANSFER_BYTES * graph.transfers.size());
     if (s.run.pcap)
     {
-        for (uint32_t port = 0; port < RnicEngine::Get()->GetNPorts(); port++)
-        {
-            m_helper.EnablePcap(out.Path() + "/" + s.name,
-                                Ptr<NetDevice>(RnicEngine::Get()->GetPortDevice(port)), true);
-        }
+        EnablePcap(out.Path());
     }
     std::unique_ptr<RnicBlockTrace> blocks;
     RnicJob job(graph, m_nics);
@@ -385,6 +472,13 @@ RnicExit RnicRunner::Run(const std::string &folder)
     series = std::make_unique<RnicSeries>(job, s.run.series, s.run.samplePs);
     RnicMeasures measures(s, job);
     RnicProgress progress(s.name, ExpectedHops(graph));
+    // A full disk ends the run: nobody wants to wait for a trace that is not written.
+    progress.StopWhen(
+        [&]()
+        {
+            m_full = (blocks && blocks->IsBroken()) || !m_helper.GetBrokenPcap().empty();
+            return m_full;
+        });
     RnicRunEnd end;
     const EventId stop =
         Simulator::Schedule(PicoSeconds(static_cast<int64_t>(s.run.stopPs)), &StopRun);
@@ -424,23 +518,36 @@ const RnicJson &RnicRunner::GetSummary() const
 }
 
 RnicExit RnicRunner::Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
-                            const RnicRunEnd &end, RnicBlockTrace *blocks)
+                            RnicRunEnd &end, RnicBlockTrace *blocks)
 {
     const RnicIdeal ideal(m_scenario);
-    const RnicResults results(m_scenario, job, ideal, end);
-    std::string failed;
-    bool written =
-        results.Write(out.Path(), &failed) && series.Write(out.Path(), end.simEndPs, &failed);
-    if (written && blocks != nullptr)
+    std::string failed = m_helper.ClosePcap();
+    int why = failed.empty() ? 0 : errno;
+    if (blocks != nullptr && !blocks->Close())
     {
         failed = out.Path() + "/blocks.csv";
-        written = blocks->Close();
+        why = blocks->GetError();
+    }
+    if (!failed.empty())
+    {
+        end.broken = failed.substr(out.Path().size() + 1);
+    }
+    out.Release();
+    const RnicResults results(m_scenario, job, ideal, end);
+    // Everything is tried, so that what a full disk still takes is there.
+    std::string other;
+    errno = 0;
+    const bool summary = results.Write(out.Path(), &other);
+    if (!(summary && series.Write(out.Path(), end.simEndPs, &other)) && failed.empty())
+    {
+        failed = other;
+        why = errno;
     }
     m_summary = results.GetSummary();
-    out.Commit(); // also what a full disk left us
-    if (!written)
+    out.Commit();
+    if (!failed.empty())
     {
-        RefusePath(failed, std::strerror(errno));
+        throw out.Failed(failed, why);
     }
     results.Print(std::cout);
     std::cout.flush();

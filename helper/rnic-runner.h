@@ -48,10 +48,26 @@ public:
 
     /** @returns where to write now. */
     const std::string &Path() const;
+    /**
+     * Keep @p bytes of the disk for the results, so that what grows during the run cannot take
+     * their place. @throw RnicWriteError: there is no such room.
+     */
+    void Reserve(uint64_t bytes);
+    /** Give back what was kept: the results come now. */
+    void Release();
     /** Put it in its final place, instead of what an earlier run left there. */
     void Commit();
+    /**
+     * @returns the error to throw after Commit(): @p file, in Path(), could not be written.
+     * @param number  errno at that time, as far as known
+     */
+    RnicWriteError Failed(const std::string &file, int number) const;
+    /** @returns @p error with the final path in the place of Path(). */
+    RnicWriteError Final(const RnicWriteError &error) const;
 
 private:
+    std::string Reserved() const;
+
     std::string m_folder;
     std::string m_building;
     bool m_committed;
@@ -64,6 +80,9 @@ class RnicRunner
 public:
     explicit RnicRunner(RnicScenario scenario);
     ~RnicRunner();
+
+    /** Find what is wrong with the scenario without running it. @throw RnicScenarioError */
+    void Check();
 
     /**
      * Run and write the results into @p folder.
@@ -78,18 +97,21 @@ private:
     void SetNs3(bool built);
     void SetOneNs3(const std::string &name, const std::string &value);
     void RefuseOwnAttribute(const std::string &name) const;
+    RnicJobGraph Prepare();
     void CheckMemory(const RnicJobGraph &graph) const;
+    void EnablePcap(const std::string &folder);
     void Build();
     uint64_t ExpectedHops(const RnicJobGraph &graph) const;
     void Observe(RnicJob &job, const std::unique_ptr<RnicBlockTrace> &blocks,
                  const std::unique_ptr<RnicSeries> &series) const;
     void Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &end) const;
     RnicExit Finish(RnicResultsFolder &out, const RnicJob &job, const RnicSeries &series,
-                    const RnicRunEnd &end, RnicBlockTrace *blocks);
+                    RnicRunEnd &end, RnicBlockTrace *blocks);
 
     RnicScenario m_scenario;
     RnicHelper m_helper;
     RnicJson m_summary;
+    bool m_full = false; //!< the disk, or what stands for it: a file could not be written
     std::vector<Ptr<RnicNetDevice>> m_nics;
 };
 

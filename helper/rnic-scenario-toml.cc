@@ -547,6 +547,18 @@ void RnicTomlSection::RefuseUnknown() const
 
 void RnicTomlSection::Read(std::map<std::string, std::string> *places)
 {
+    if (std::vector<std::string> *declared = m_document.Declared())
+    {
+        for (const Declared &key : m_keys)
+        {
+            declared->push_back(Dotted(key.name));
+        }
+        for (const auto &[name, owner] : m_foreign)
+        {
+            declared->push_back(Dotted(name));
+        }
+        return;
+    }
     if (m_table == nullptr)
     {
         return;

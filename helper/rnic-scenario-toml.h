@@ -27,6 +27,15 @@ public:
     {
         return m_root;
     }
+    /** From now on sections tell @p keys which keys they know, and read nothing. */
+    void Declare(std::vector<std::string> *keys)
+    {
+        m_declared = keys;
+    }
+    std::vector<std::string> *Declared() const
+    {
+        return m_declared;
+    }
     /** @return "file:line:column", or "--set KEY" for what the command line gave. */
     std::string Place(const std::string &path, const toml::source_region &region) const;
     const std::string &File() const
@@ -41,6 +50,7 @@ private:
     std::string m_file;
     toml::table m_root;
     std::vector<std::string> m_sets; //!< dotted keys the command line gave
+    std::vector<std::string> *m_declared = nullptr;
 };
 
 /** One value with its dotted key. */
@@ -105,7 +115,8 @@ public:
     /** Keys that another kind of this section has: refused with @p owner named. */
     void Foreign(const std::vector<std::string> &names, const std::string &owner);
     /**
-     * Refuse unknown keys, then read the declared ones that are there.
+     * Refuse unknown keys, then read the declared ones that are there. A document that wants to
+     * know the keys is told them instead.
      * @param places  gets the place of every key, or NULL
      */
     void Read(std::map<std::string, std::string> *places);

@@ -5,6 +5,8 @@
 #include "rnic-scenario-toml.h"
 #include "rnic-scenario-units.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 namespace ns3
@@ -53,6 +55,8 @@ public:
     }
 
     RnicScenario Read();
+    /** @returns every key of this scenario with its section, but for those of array elements. */
+    std::vector<std::string> Keys();
 
 private:
     toml::table *Table(const std::string &name);
@@ -102,6 +106,25 @@ RnicScenario Reader::Read()
     Ns3();
     CheckBuffer();
     return std::move(m_s);
+}
+
+std::vector<std::string> Reader::Keys()
+{
+    std::vector<std::string> keys;
+    m_document.Declare(&keys);
+    for (auto section : {&Reader::Topology, &Reader::Switch, &Reader::Nic, &Reader::Cc,
+                         &Reader::Workload, &Reader::Run})
+    {
+        try
+        {
+            (this->*section)();
+        }
+        catch (const RnicScenarioError &)
+        {
+            // Reading it in earnest will say so.
+        }
+    }
+    return keys;
 }
 
 void Reader::Topology()
@@ -368,8 +391,10 @@ void Reader::Run()
                 });
     section.Key("pcap", [&](const RnicTomlValue &value) { run.pcap = value.Bool(); });
     section.Key("trace", [&](const RnicTomlValue &value) { run.trace = value.Bool(); });
-    section.Key("drive", [&](const RnicTomlValue &value)
-                { run.batch = value.OneOf({"batch", "wake"}) == 0; });
+    section.Key("drive",
+                [&](const RnicTomlValue &value) {
+                    run.batch = value.OneOf({"batch", "wake"}) == 0;
+                });
     section.Key("sample", [&](const RnicTomlValue &value)
                 { run.samplePs = value.Quantity(WIRE_UNIT_TIME, 1000, MAX_PS); });
     section.Key("suppress_placement",
@@ -469,9 +494,73 @@ void Reader::CheckBuffer()
 
 } // namespace
 
+namespace
+{
+
+bool IsShort(const std::string &set)
+{
+    static const std::vector<std::string> sections = {
+        "topology", "switch", "nic", "cc", "workload", "run", "ns3", "measure", "expect"};
+    const std::string key = set.substr(0, set.find('='));
+    return set.find('=') != std::string::npos && !key.empty() &&
+           key.find('.') == std::string::npos &&
+           std::find(sections.begin(), sections.end(), key) == sections.end();
+}
+
+/* The key whose last part is @p word. */
+std::string WholeKey(const std::string &word, const std::vector<std::string> &keys)
+{
+    std::vector<std::string> found;
+    std::vector<std::string> words;
+    for (const std::string &key : keys)
+    {
+        words.push_back(key.substr(key.rfind('.') + 1));
+        if (words.back() == word)
+        {
+            found.push_back(key);
+        }
+    }
+    if (found.size() == 1)
+    {
+        return found[0];
+    }
+    if (found.size() > 1)
+    {
+        throw RnicScenarioError("--set " + word + ": stands for more than one key; write one of " +
+                                RnicJoinNames(found));
+    }
+    const std::string near = RnicNearestName(word, words);
+    throw RnicScenarioError(
+        "--set " + word + ": unknown key; " +
+        (near.empty() ? "write --set section.key=value" : "did you mean \"" + near + "\"?"));
+}
+
+} // namespace
+
+std::vector<std::string> RnicWholeSets(const std::string &file,
+                                       const std::vector<std::string> &sets)
+{
+    std::vector<std::string> whole;
+    std::copy_if(sets.begin(), sets.end(), std::back_inserter(whole),
+                 [](const std::string &set) { return !IsShort(set); });
+    if (whole.size() == sets.size())
+    {
+        return whole;
+    }
+    const std::vector<std::string> keys = Reader(file, whole).Keys();
+    whole.clear();
+    for (const std::string &set : sets)
+    {
+        whole.push_back(!IsShort(set) ? set
+                                      : WholeKey(set.substr(0, set.find('=')), keys) +
+                                            set.substr(set.find('=')));
+    }
+    return whole;
+}
+
 RnicScenario RnicReadScenario(const std::string &file, const std::vector<std::string> &sets)
 {
-    return Reader(file, sets).Read();
+    return Reader(file, RnicWholeSets(file, sets)).Read();
 }
 
 } // namespace ns3

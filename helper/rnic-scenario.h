@@ -29,6 +29,13 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/** A place that cannot be written, or a full disk; what() is the whole line. */
+class RnicWriteError : public RnicScenarioError
+{
+public:
+    using RnicScenarioError::RnicScenarioError;
+};
+
 /** [[workload.flow]] */
 struct RnicScenarioFlow
 {
@@ -68,7 +75,7 @@ struct RnicScenarioRun
     bool openEnd = false;           //!< stopPs is where the run ends, over or not (duration)
     bool judge = true;              //!< expects decide; else they are only noted (seeds)
     uint64_t samplePs = 0;          //!< 0: chosen from the run's length
-    std::vector<std::string> series = {"rates", "queues", "pauses"};
+    std::vector<std::string> series = {"rates", "queues", "pauses", "cnps", "links"};
     int64_t suppressPlacement = -1; //!< tests: undo the placement of this transfer
 };
 
@@ -153,10 +160,19 @@ struct RnicScenario
 };
 
 /**
+ * @return @p sets with whole keys: "hosts=4" is "topology.hosts=4", because no other key of this
+ *         scenario ends in "hosts".
+ * @throw RnicScenarioError: such a key is unknown or stands for several
+ */
+std::vector<std::string> RnicWholeSets(const std::string &file,
+                                       const std::vector<std::string> &sets);
+
+/**
  * Read and check a scenario.
  *
  * @param file  path of the TOML file
- * @param sets  "dotted.key=value" of the command line, in order; they win over the file
+ * @param sets  "key=value" of the command line, in order; they win over the file. A key has its
+ *              section before it, or is the last part that only one key has
  * @throw RnicScenarioError
  */
 RnicScenario RnicReadScenario(const std::string &file, const std::vector<std::string> &sets);

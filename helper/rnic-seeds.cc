@@ -134,7 +134,18 @@ RnicExit RnicSeeds::Run(const std::string &folder)
     {
         m_scenario.run.seed = seed;
         RnicRunner runner(m_scenario);
-        const RnicExit status = runner.Run(out.Path() + "/seed-" + std::to_string(seed));
+        RnicExit status = RNIC_EXIT_FAILED;
+        try
+        {
+            status = runner.Run(out.Path() + "/seed-" + std::to_string(seed));
+        }
+        catch (const RnicWriteError &error)
+        {
+            m_errors.push_back("the run with seed " + std::to_string(seed) +
+                               " could not be written");
+            Finish(out); // the seeds before it are kept
+            throw out.Final(error);
+        }
         if (status == RNIC_EXIT_FAILED)
         {
             m_errors.push_back("the run with seed " + std::to_string(seed) + " failed");
@@ -147,24 +158,7 @@ RnicExit RnicSeeds::Run(const std::string &folder)
             break;
         }
     }
-    m_result.Set("schema", 1);
-    m_result.Set("scenario", m_scenario.name);
-    m_result.Set("seeds", Values("seed"));
-    Measures();
-    Expects();
-    RnicJson &errors = m_result.Set("errors", RnicJson::Array());
-    for (const std::string &error : m_errors)
-    {
-        errors.Push(error);
-    }
-    const bool written = Write(out.Path() + "/seeds.json");
-    const int why = errno;
-    out.Commit();
-    if (!written)
-    {
-        throw RnicScenarioError(folder + "/seeds.json: cannot be written: " + std::strerror(why) +
-                                "; give another place with --out");
-    }
+    Finish(out);
     Print(std::cout);
     if (interrupted)
     {
@@ -175,6 +169,29 @@ RnicExit RnicSeeds::Run(const std::string &folder)
         std::cerr << "rnic-run: " << error << '\n';
     }
     return m_errors.empty() ? RNIC_EXIT_GOOD : RNIC_EXIT_FAILED;
+}
+
+/* Write seeds.json and put the folder in its place. */
+void RnicSeeds::Finish(RnicResultsFolder &out)
+{
+    m_result.Set("schema", 1);
+    m_result.Set("scenario", m_scenario.name);
+    m_result.Set("seeds", Values("seed"));
+    Measures();
+    Expects();
+    RnicJson &errors = m_result.Set("errors", RnicJson::Array());
+    for (const std::string &error : m_errors)
+    {
+        errors.Push(error);
+    }
+    errno = 0;
+    const bool written = Write(out.Path() + "/seeds.json");
+    const int why = errno;
+    out.Commit();
+    if (!written)
+    {
+        throw out.Failed(out.Path() + "/seeds.json", why);
+    }
 }
 
 /* What stands at @p path in each summary. */

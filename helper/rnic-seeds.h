@@ -46,6 +46,7 @@ public:
     RnicExit Run(const std::string &folder);
 
 private:
+    void Finish(RnicResultsFolder &out);
     RnicJson Values(const std::string &path) const;
     void Measures();
     void Expects();

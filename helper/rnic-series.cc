@@ -8,6 +8,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace ns3
 {
@@ -415,7 +416,7 @@ RnicBlockTrace::RnicBlockTrace(const std::string &path) : m_out(path)
 
 void RnicBlockTrace::Record(uint32_t port, const struct rnic_event &event)
 {
-    if (event.type != RNIC_EVENT_PASSAGE)
+    if (event.type != RNIC_EVENT_PASSAGE || !m_out)
     {
         return;
     }
@@ -423,11 +424,31 @@ void RnicBlockTrace::Record(uint32_t port, const struct rnic_event &event)
           << rnic_block_name(static_cast<enum rnic_block>(event.block)) << ',' << event.qpn << ','
           << event.psn.v << ',' << event.wqe << ',' << event.opcode << ',' << event.in_ps << ','
           << event.time_ps << ',' << event.wait_ps << '\n';
+    if (!m_out)
+    {
+        m_error = errno;
+    }
+}
+
+bool RnicBlockTrace::IsBroken() const
+{
+    return !m_out;
+}
+
+int RnicBlockTrace::GetError() const
+{
+    return m_error;
 }
 
 bool RnicBlockTrace::Close()
 {
-    return static_cast<bool>(m_out.flush());
+    const bool good = static_cast<bool>(m_out);
+    const bool flushed = static_cast<bool>(m_out.flush());
+    if (good && !flushed)
+    {
+        m_error = errno;
+    }
+    return flushed;
 }
 
 } // namespace ns3

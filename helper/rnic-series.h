@@ -111,9 +111,13 @@ public:
     void Record(uint32_t port, const struct rnic_event &event);
     /** @returns whether everything was written. */
     bool Close();
+    /** @returns whether something could not be written; then nothing more is. */
+    bool IsBroken() const;
+    int GetError() const; //!< errno of it
 
 private:
     std::ofstream m_out;
+    int m_error = 0;
 };
 
 } // namespace ns3

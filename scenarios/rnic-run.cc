@@ -14,6 +14,7 @@
 
 #include "ns3/nstime.h"
 
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -27,12 +28,14 @@ namespace
 {
 
 constexpr const char *USAGE =
-    "usage: rnic-run FILE [--out DIR] [--set key=value ...] [--seeds LIST]\n"
+    "usage: rnic-run FILE [--out DIR] [--set key=value ...] [--seeds LIST] [--check]\n"
     "  FILE     scenario, a TOML file\n"
     "  --out    results folder (results/NAME)\n"
-    "  --set    a key of the scenario, as in --set workload.bytes=1MiB\n"
+    "  --set    a key of the scenario, as in --set workload.bytes=1MiB; the section may be left\n"
+    "           out where only one key ends so\n"
     "  --seeds  run once for each, as in --seeds 1..5 or 1,2,7: each "
-    "expect is judged on the mean\n";
+    "expect is judged on the mean\n"
+    "  --check  only find what is wrong; prints the --set values with their whole keys\n";
 
 struct Arguments
 {
@@ -40,6 +43,8 @@ struct Arguments
     std::string out;
     std::vector<std::string> sets;
     std::string seeds;
+    bool repeat = false; //!< seeds were given
+    bool check = false;
     bool help = false;
     std::string wrong;
 };
@@ -72,6 +77,10 @@ Arguments Parse(int argc, char *argv[])
         {
             arguments.help = true;
         }
+        else if (word == "--check")
+        {
+            arguments.check = true;
+        }
         else if (word == "--version")
         {
             std::cout << "rnic-run " << RnicVersion() << '\n';
@@ -88,6 +97,7 @@ Arguments Parse(int argc, char *argv[])
         else if (Option("--seeds", argc, argv, i, value))
         {
             arguments.seeds = value;
+            arguments.repeat = true;
         }
         else if (!word.empty() && word[0] == '-')
         {
@@ -112,11 +122,23 @@ Arguments Parse(int argc, char *argv[])
 RnicExit Run(const Arguments &arguments)
 {
     RnicScenario scenario = RnicReadScenario(arguments.file, arguments.sets);
+    if (arguments.check)
+    {
+        if (arguments.repeat)
+        {
+            (void)RnicParseSeeds(arguments.seeds);
+        }
+        RnicRunner(std::move(scenario)).Check();
+        for (const std::string &set : RnicWholeSets(arguments.file, arguments.sets))
+        {
+            std::cout << set << '\n';
+        }
+        return RNIC_EXIT_GOOD;
+    }
     const std::string out = arguments.out.empty() ? "results/" + scenario.name : arguments.out;
     const RnicExit status =
-        arguments.seeds.empty()
-            ? RnicRunner(std::move(scenario)).Run(out)
-            : RnicSeeds(std::move(scenario), RnicParseSeeds(arguments.seeds)).Run(out);
+        arguments.repeat ? RnicSeeds(std::move(scenario), RnicParseSeeds(arguments.seeds)).Run(out)
+                         : RnicRunner(std::move(scenario)).Run(out);
     if (status == RNIC_EXIT_INTERRUPTED)
     {
         std::cerr << "rnic-run: interrupted: the results in " << out << " are partial\n";
@@ -145,6 +167,7 @@ int main(int argc, char *argv[])
     }
     Time::SetResolution(Time::PS);
     RnicProgress::CatchInterrupt();
+    std::signal(SIGXFSZ, SIG_IGN); // a limit on file sizes is an error of the write
     try
     {
         return Run(arguments);

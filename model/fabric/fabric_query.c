@@ -9,6 +9,11 @@ const struct fabric_counters *fabric_query_counters(const struct fabric_switch *
     return &sw->counters;
 }
 
+uint64_t fabric_query_pool_bytes(const struct fabric_switch *sw)
+{
+    return sw->mmu.pool_bytes;
+}
+
 uint64_t fabric_queue_bytes(const struct fabric_switch *sw, uint32_t port, uint32_t prio)
 {
     return fabric_port_lane(sw, port, prio)->queue.bytes;

@@ -156,6 +156,9 @@ struct fabric_counters {
 };
 const struct fabric_counters *fabric_query_counters(const struct fabric_switch *sw);
 
+/** Size of the shared pool: the buffer without what is reserved and without headroom. */
+uint64_t fabric_query_pool_bytes(const struct fabric_switch *sw);
+
 /** Bytes queued at an egress port and class (frame bytes with FCS). */
 uint64_t fabric_queue_bytes(const struct fabric_switch *sw, uint32_t port, uint32_t prio);
 /** Largest fabric_queue_bytes of that port and class so far. */

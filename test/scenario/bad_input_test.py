@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every way to spoil a scenario: one line with its place, exit 2, nothing written."""
+"""Every way to spoil a scenario: one line with its place, exit 2, nothing written; full disks."""
 
+import json
 import os
+import resource
+import signal
 import subprocess
 import unittest
 
-from runner import RUNNER, STAR, RunnerCase
+from runner import RUNNER, STAR, Run, RunnerCase
 
 FLOWS = """[topology]
 hosts = 3
@@ -87,6 +90,13 @@ SETS = {
     "wrong unit": ("run.stop=5KB", "--set run.stop: ", '"KB"'),
     "negative": ("run.seed=-1", "--set run.seed: ", "negative"),
     "no section": ("nic=3", "--set nic: ", "[nic]"),
+    "no key ends so": ("mtuu=1", "--set mtuu: ", '"mtu"'),
+    "several keys end so": ("kind=star", "--set kind: ", "topology.kind, cc.kind, workload.kind"),
+    "short key, wrong value": ("hosts=many", "--set topology.hosts: ", "whole number"),
+    "list for a value": ("nic.mtu=[256,512]", "--set nic.mtu: ", "whole number"),
+    "wrong type": ("run.pcap=1", "--set run.pcap: ", "true or false"),
+    "too large": ("switch.ecn_pmax=2", "--set switch.ecn_pmax: ", "from 0 to 1"),
+    "unknown algorithm": ("algorithm=tree", "--set workload.algorithm: ", "ring"),
     "no element": ("expect.0.min=3", "--set expect.0.min: ", ""),
 }
 
@@ -108,7 +118,22 @@ class BadInput(RunnerCase):
         for name, (text, place, also) in SPOILT.items():
             with self.subTest(name):
                 run = self.run_text(text)
-                self.check(run, f"{os.path.join(self.tmp, 's.toml')}:{place}: ", also)
+                begin = f"{os.path.join(self.tmp, 's.toml')}:{place}: "
+                self.check(run, begin, also)
+                # What only a network finds wrong, --check does not find.
+                if name not in ("no ns-3 attribute", "ns-3 value", "ns-3 name of a key"):
+                    self.check(self.run_file(self.write(text), "--check"), begin, also)
+
+    def test_check_runs_nothing_and_tells_whole_keys(self):
+        run = self.good(self.run_file(self.write(STAR), "--check", "--set", "hosts=8",
+                                      "--set", "nic.mtu=1024", "--set", "bytes=1MiB"))
+        self.assertEqual(run.out, "topology.hosts=8\nnic.mtu=1024\nworkload.bytes=1MiB\n")
+        self.assertEqual(os.listdir(self.tmp), ["s.toml"])
+        self.check(self.run_file(self.write(STAR), "--check", "--seeds", "3..1"), "--seeds: ", "")
+
+    def test_a_short_key_is_the_whole_one(self):
+        run = self.good(self.run_text(STAR, "hosts=3"))
+        self.assertEqual(run.summary["collectives"][0]["ranks"], 3)
 
     def test_set(self):
         for name, (pair, begin, also) in SETS.items():
@@ -142,6 +167,84 @@ class BadInput(RunnerCase):
         self.assertEqual(sorted(os.listdir(self.tmp)), ["full", "s.toml", "taken"])
         self.assertEqual(os.listdir(os.path.join(self.tmp, "full")), ["file"])
 
+    def test_no_permission(self):
+        path = self.write(STAR)
+        os.chmod(path, 0)
+        os.chmod(self.tmp, 0o711)
+        user = [] if os.geteuid() else ["setpriv", "--reuid=65534", "--clear-groups"]
+        process = subprocess.run([*user, RUNNER, path], cwd="/", capture_output=True, text=True,
+                                 timeout=60, check=False)
+        if "setpriv" in process.stderr or process.returncode == 126:
+            self.skipTest("cannot become another user")
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertEqual(process.stderr, f"{path}: cannot be read: Permission denied; give the "
+                                         "path of a scenario file\n")
+
+
+class FullDisk(RunnerCase):
+    """A limit on file sizes stands for the end of the disk: the write fails in the same way."""
+
+    def run_limited(self, limit, *arguments, text=STAR):
+        def child():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        folder = os.path.join(self.tmp, "out")
+        process = subprocess.run([RUNNER, self.write(text), "--out", folder, *arguments],
+                                 cwd=self.tmp, capture_output=True, text=True, timeout=300,
+                                 check=False, preexec_fn=child)
+        return Run(folder, process)
+
+    def kept(self, run, name):
+        """The run says which file was hit, and the folder has everything else."""
+        self.assertEqual(run.status, 2, run.out + run.err)
+        self.assertEqual(run.err, f"{run.path(name)}: cannot be written: File too large; make "
+                                  "room, or give another place with --out\n")
+        self.assertEqual(sorted(os.listdir(self.tmp)), ["out", "s.toml"])
+        self.assertIn(f"{name} could not be written and is not complete", run.summary["errors"])
+        for table in ("flows", "steps"):
+            self.assertGreater(len(run.table(table)), 0)
+        self.assertNotIn(".reserved", os.listdir(run.folder))
+
+    def test_a_trace_that_does_not_fit_ends_the_run(self):
+        run = self.run_limited(600000, "--set", "run.trace=true", "--set", "bytes=64MiB")
+        self.kept(run, "blocks.csv")
+        self.assertEqual(run.summary["status"], "partial")
+        self.assertEqual(os.path.getsize(run.path("blocks.csv")), 600000)
+
+    def test_a_capture_that_does_not_fit_ends_the_run(self):
+        run = self.run_limited(600000, "--set", "run.pcap=true", "--set", "bytes=64MiB")
+        self.kept(run, "s-0-0.pcap")
+        self.assertEqual(run.summary["status"], "partial")
+
+    def test_a_disk_that_is_full_before_the_run_is_told_before_it(self):
+        run = self.run_limited(100000)
+        self.assertEqual(run.status, 2)
+        self.assertEqual(run.err, f"{run.folder}: cannot be written: File too large; give another "
+                                  "place with --out\n")
+        self.assertEqual(os.listdir(self.tmp), ["s.toml"])
+
+    def test_seeds_before_the_one_that_does_not_fit_are_kept(self):
+        # Losses depend on the seed, so the traces differ in size.
+        sets = ("--set", "run.trace=true", "--set", "topology.loss=0.02", "--set", "bytes=1MiB",
+                "--set", "nic.timeout=8", "--seeds")
+        run = self.good(self.run_limited(1 << 40, *sets, "1..2"))
+        sizes = sorted((os.path.getsize(run.path(f"seed-{seed}/blocks.csv")), seed)
+                       for seed in (1, 2))
+        (small, first), (large, second) = sizes
+        self.assertLess(small + 10, large)
+        self.assertGreater(small, 300000)
+        run = self.run_limited(small + 1, *sets, f"{first},{second}")
+        self.assertEqual(run.status, 2, run.err)
+        self.assertIn(run.path(f"seed-{second}/blocks.csv") + ": cannot be written", run.err)
+        with open(run.path("seeds.json"), encoding="ascii") as file:
+            self.assertIn(f"the run with seed {second} could not be written",
+                          json.load(file)["errors"])
+        with open(run.path(f"seed-{first}/summary.json"), encoding="ascii") as file:
+            self.assertEqual(json.load(file)["status"], "complete")
+
+
+class CommandLine(RunnerCase):
     def test_command_line(self):
         for words in ([], ["--nix"], ["a.toml", "b.toml"], ["a.toml", "--out"]):
             with self.subTest(words):
