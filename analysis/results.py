@@ -17,6 +17,8 @@ TABLES = {
     "rates": ("time_ps", "qp", "rate_bps", "alpha"),
     "queues": ("time_ps", "port", "class", "queue_bytes"),
     "pauses": ("start_ps", "end_ps", "port", "class"),
+    "cnps": ("time_ps", "qp", "rate_bps"),
+    "links": ("time_ps", "port", "busy_ratio"),
 }
 
 

@@ -48,6 +48,9 @@ def main(argv):
     parser.add_argument("--out", metavar="DIR", help="results folder (default results/NAME)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="sets",
                         help="set one scenario key, as in --set workload.bytes=1MiB")
+    parser.add_argument("--seeds", metavar="LIST",
+                        help="run once for each seed, as in 1..5 or 1,2,7; each expect is judged "
+                             "on the mean, in seeds.json")
     parser.add_argument("--no-plot", action="store_true", help="no pictures")
     options = parser.parse_args(argv)
 
@@ -57,6 +60,8 @@ def main(argv):
     arguments = [options.file, "--out", out]
     for pair in options.sets:
         arguments += ["--set", pair]
+    if options.seeds is not None:
+        arguments += ["--seeds", options.seeds]
     status = call_runner(arguments)
     if status == 130:
         say(f"interrupted; ./rnic plot {show(out)} draws what is there")

@@ -241,32 +241,42 @@ class PythonTests(Group):
 class Scenarios(Group):
     """Every scenario with [[expect]] bounds must exit with 0.
 
-    A comment line "# test: long" in the scenario keeps it for --long. What must not change a result
+    A comment line "# test: WORDS" in the scenario says more: `long` keeps it for --long,
+    `seeds=1..5` runs it with those seeds and judges on the mean. What must not change a result
     (wire, tracing, another run) is tested in test/scenario.
     """
 
     title = "scenario"
     runner = os.path.join(BUILDS, "rnic-run")
 
-    def names(self):
+    @staticmethod
+    def _read():
+        """{name: its words} of the scenarios that are tests."""
         folder = os.path.join(ROOT, "scenarios")
-        found = []
+        found = {}
         for name in sorted(os.listdir(folder)):
             if name.endswith(".toml"):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     text = file.read()
-                slow = re.search(r"^#\s*test:\s*long\b", text, re.M)
-                if (re.search(r"^\s*\[\[expect\]\]", text, re.M)
-                        and (self.options.long or not slow)):
-                    found.append(name[:-len(".toml")])
+                if re.search(r"^\s*\[\[expect\]\]", text, re.M):
+                    words = re.findall(r"^#\s*test:(.*)$", text, re.M)
+                    found[name[:-len(".toml")]] = " ".join(words).split()
         return found
+
+    def names(self):
+        return [name for name, words in self._read().items()
+                if self.options.long or "long" not in words]
 
     def prepare(self):
         build.release()
 
     def one(self, name):
         out = os.path.join(BUILDS, "test-results", name)
-        return execute([self.runner, f"scenarios/{name}.toml", "--out", out], 1800)
+        call = [self.runner, f"scenarios/{name}.toml", "--out", out]
+        for word in self._read()[name]:
+            if word.startswith("seeds="):
+                call += ["--seeds", word[len("seeds="):]]
+        return execute(call, 1800)
 
 
 def wanted(group, words):
