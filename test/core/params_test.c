@@ -54,10 +54,11 @@ static void a_card_with_a_parameter_out_of_range_is_not_made(void)
                            : side == 1 ? p->max + 1
                            : side == 2 ? p->min
                                        : p->max;
-            uint64_t raw = (uint64_t)value;
+            uint64_t raw;
 
             if (value < 0)
                 continue;
+            raw = (uint64_t)value;
             memcpy((char *)&config.params + p->offset, &raw, sizeof raw);
             CHECK_EQ(rnic_device_init(memory, &config) != NULL, side >= 2);
         }
