@@ -180,13 +180,14 @@ static void tx_sent(struct rnic_device *dev, struct rnic_qp *qp, const struct wi
 bool rnic_tx(struct rnic_device *dev, uint64_t now_ps, uint32_t ready_classes,
              struct wire_frame **frame, struct wire_frame **spare)
 {
-    struct rnic_tx_control_record record;
+    const struct rnic_tx_control_record *record;
     struct rnic_tx_pick pick;
 
     WIRE_ASSERT(*frame != NULL);
     *spare = NULL;
-    if (rnic_tx_control_pop(&dev->control, ready_classes, now_ps, &record)) {
-        rnic_tx_build_control(&dev->build, &record, dev->ip_id++, *frame);
+    record = rnic_tx_control_pop(&dev->control, ready_classes, now_ps);
+    if (record != NULL) {
+        rnic_tx_build_control(&dev->build, record, dev->ip_id++, *frame);
         dev->counters.tx_frames++;
         return true;
     }
@@ -231,26 +232,39 @@ void rnic_post_raw(struct rnic_device *dev, struct wire_frame *frame, uint64_t n
 
 /* ---- receive a request ---- */
 
+/* Where an answer of a queue pair goes. */
+static void control_address(struct rnic_tx_control_record *record, const struct rnic_qp *qp,
+                            uint8_t tos)
+{
+    record->dest_station = qp->dest_station;
+    record->next_hop = qp->next_hop;
+    record->qpn = qp->qpn;
+    record->dest_qpn = qp->dest_qpn;
+    record->udp_sport = qp->udp_sport;
+    record->tos = tos;
+    record->ttl = qp->ttl;
+    record->frame_flags = qp->frame_flags;
+}
+
 /* Acknowledge, NAK or RNR NAK of a queue pair, ready when the packet has passed RX and TX. */
 static void rx_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndrome, wire_psn psn,
                       uint64_t at_ps)
 {
     uint8_t tos = dev->params.ack_dscp < 64 ? (uint8_t)(dev->params.ack_dscp << 2) : qp->tos;
 
-    rnic_tx_control_push(&dev->control, &(struct rnic_tx_control_record){
-                                            .ready_ps = at_ps + dev->params.tx_latency_ps,
-                                            .dest_station = qp->dest_station,
-                                            .next_hop = qp->next_hop,
-                                            .qpn = qp->qpn,
-                                            .dest_qpn = qp->dest_qpn,
-                                            .msn = qp->resp.msn,
-                                            .psn = psn,
-                                            .udp_sport = qp->udp_sport,
-                                            .opcode = WIRE_OP_ACKNOWLEDGE,
-                                            .syndrome = syndrome,
-                                            .tos = tos,
-                                            .ttl = qp->ttl,
-                                            .frame_flags = qp->frame_flags});
+    struct rnic_tx_control_record *record = rnic_tx_control_take(&dev->control, tos >> 5);
+    struct rnic_tx_control_record own;
+    bool full = record == NULL;
+
+    record = full ? &own : record;
+    control_address(record, qp, tos);
+    record->ready_ps = at_ps + dev->params.tx_latency_ps;
+    record->msn = qp->resp.msn;
+    record->psn = psn;
+    record->opcode = WIRE_OP_ACKNOWLEDGE;
+    record->syndrome = syndrome;
+    if (full)
+        rnic_tx_control_push(&dev->control, &own);
 }
 
 /* Refuse a request for good: NAK, event to our host, queue pair to ERR. */
@@ -322,7 +336,7 @@ static enum wire_drop rx_request(struct rnic_device *dev, struct rnic_qp *qp,
 
     if (verdict != RNIC_RX_NEW)
         return rx_not_new(dev, qp, frame, verdict, at_ps);
-    result = rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps);
+    rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps, &result);
     device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
     if (result.placed == RNIC_RX_PLACED) {
         rx_placed(dev, qp, frame, &result, at_ps);
@@ -462,21 +476,14 @@ void rnic_device_forget_window(struct rnic_device *dev, struct rnic_qp *qp)
 
 static void cnp_send(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps, uint64_t now_ps)
 {
+    struct rnic_tx_control_record record = {.opcode = WIRE_OP_CNP};
+
     qp->counters.cnps_tx++;
     dev->counters.cnps_tx++;
     device_event(dev, RNIC_EVENT_CNP_TX, qp, 0, now_ps);
-    rnic_tx_control_push(&dev->control, &(struct rnic_tx_control_record){
-                                            .ready_ps = at_ps + dev->params.cnp_latency_ps +
-                                                        dev->params.tx_latency_ps,
-                                            .dest_station = qp->dest_station,
-                                            .next_hop = qp->next_hop,
-                                            .qpn = qp->qpn,
-                                            .dest_qpn = qp->dest_qpn,
-                                            .udp_sport = qp->udp_sport,
-                                            .opcode = WIRE_OP_CNP,
-                                            .tos = (uint8_t)(dev->params.cnp_dscp << 2),
-                                            .ttl = qp->ttl,
-                                            .frame_flags = qp->frame_flags});
+    control_address(&record, qp, (uint8_t)(dev->params.cnp_dscp << 2));
+    record.ready_ps = at_ps + dev->params.cnp_latency_ps + dev->params.tx_latency_ps;
+    rnic_tx_control_push(&dev->control, &record);
 }
 
 static void cnp_marked(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps, uint64_t now_ps)

@@ -97,27 +97,29 @@ static void place_finish(struct rnic_qp *qp, const struct wire_frame *frame,
     qp->resp.placed_ps = 0;
 }
 
-struct rnic_rx_place_result rnic_rx_place(struct rnic_qp *qp, const struct wire_frame *frame,
-                                          const struct rnic_access_path *path,
-                                          uint32_t rq_fetch_bytes, uint64_t in_ps)
+void rnic_rx_place(struct rnic_qp *qp, const struct wire_frame *frame,
+                   const struct rnic_access_path *path, uint32_t rq_fetch_bytes, uint64_t in_ps,
+                   struct rnic_rx_place_result *result)
 {
     const struct wire_opcode *op = &wire_opcodes[frame->opcode];
-    struct rnic_rx_place_result result = {.placed_ps = in_ps};
 
     WIRE_ASSERT(op->is & (WIRE_IS_SEND | WIRE_IS_WRITE));
+    result->placed_ps = in_ps;
+    result->message_done = false;
+    result->message_bytes = 0;
+    result->has_cqe = false;
     if (op->is & WIRE_IS_SEND)
-        result.placed = place_send(qp, frame, op->is, path, rq_fetch_bytes, &result);
+        result->placed = place_send(qp, frame, op->is, path, rq_fetch_bytes, result);
     else
-        result.placed = place_write(qp, frame, op, path, &result);
-    if (result.placed != RNIC_RX_PLACED)
-        return result;
+        result->placed = place_write(qp, frame, op, path, result);
+    if (result->placed != RNIC_RX_PLACED)
+        return;
     qp->resp.received += frame->payload_bytes;
-    result.message_bytes = qp->resp.received;
+    result->message_bytes = qp->resp.received;
     if (op->is & (WIRE_IS_LAST | WIRE_IS_ONLY)) {
-        place_finish(qp, frame, op, &result);
+        place_finish(qp, frame, op, result);
     } else {
         qp->resp.message_is = op->is & (WIRE_IS_SEND | WIRE_IS_WRITE);
-        qp->resp.placed_ps = wire_max_ps(qp->resp.placed_ps, result.placed_ps);
+        qp->resp.placed_ps = wire_max_ps(qp->resp.placed_ps, result->placed_ps);
     }
-    return result;
 }

@@ -33,8 +33,9 @@ struct rnic_rx_place_result {
     struct rnic_wc wc;      /* status not SUCCESS when placement failed in our receive request */
 };
 
-struct rnic_rx_place_result rnic_rx_place(struct rnic_qp *qp, const struct wire_frame *frame,
-                                          const struct rnic_access_path *path,
-                                          uint32_t rq_fetch_bytes, uint64_t in_ps);
+/** @param result  out: all of it, but wc only when has_cqe (no copy on the packet path) */
+void rnic_rx_place(struct rnic_qp *qp, const struct wire_frame *frame,
+                   const struct rnic_access_path *path, uint32_t rq_fetch_bytes, uint64_t in_ps,
+                   struct rnic_rx_place_result *result);
 
 #endif

@@ -89,7 +89,8 @@ void rnic_tx_control_push(struct rnic_tx_control *control,
                           const struct rnic_tx_control_record *record)
 {
     uint32_t prio = record->tos >> 5;
-    uint32_t i;
+    struct rnic_tx_control_record *slot;
+    uint32_t next;
 
     if (control->free == RNIC_TX_CONTROL_NONE) {
         if (control_merge(control, prio, record))
@@ -99,16 +100,10 @@ void rnic_tx_control_push(struct rnic_tx_control *control,
             return;
         }
     }
-    i = control->free;
-    control->free = control->records[i].next;
-    control->records[i] = *record;
-    control->records[i].next = RNIC_TX_CONTROL_NONE;
-    if (control->classes >> prio & 1)
-        control->records[control->last[prio]].next = i;
-    else
-        control->first[prio] = i;
-    control->last[prio] = i;
-    control->classes |= 1u << prio;
+    slot = rnic_tx_control_take(control, prio);
+    next = slot->next;
+    *slot = *record;
+    slot->next = next;
 }
 
 uint64_t rnic_tx_control_next_ps(const struct rnic_tx_control *control, uint32_t ready_classes)
@@ -124,8 +119,8 @@ uint64_t rnic_tx_control_next_ps(const struct rnic_tx_control *control, uint32_t
     return next_ps;
 }
 
-bool rnic_tx_control_pop(struct rnic_tx_control *control, uint32_t ready_classes, uint64_t now_ps,
-                         struct rnic_tx_control_record *record)
+const struct rnic_tx_control_record *rnic_tx_control_pop(struct rnic_tx_control *control,
+                                                         uint32_t ready_classes, uint64_t now_ps)
 {
     uint32_t classes = control->classes & ready_classes;
 
@@ -137,13 +132,12 @@ bool rnic_tx_control_pop(struct rnic_tx_control *control, uint32_t ready_classes
         classes &= ~(1u << prio);
         if (head->ready_ps > now_ps)
             continue;
-        *record = *head;
         control->first[prio] = head->next;
         if (head->next == RNIC_TX_CONTROL_NONE)
             control->classes &= ~(1u << prio);
         head->next = control->free;
         control->free = i;
-        return true;
+        return head;
     }
-    return false;
+    return NULL;
 }

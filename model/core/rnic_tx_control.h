@@ -46,15 +46,42 @@ struct rnic_tx_control {
 /** @return false: out of memory. */
 bool rnic_tx_control_init(struct rnic_tx_control *control, struct rnic_mem *mem);
 
-/** Queue a record in the class of its ToS; `next` is ours. */
+/**
+ * A record at the end of class @p prio for the caller to fill in at once (all but `next`).
+ * @return NULL: all are in use; fill in one of your own and rnic_tx_control_push it
+ */
+static inline struct rnic_tx_control_record *rnic_tx_control_take(struct rnic_tx_control *control,
+                                                                  uint32_t prio)
+{
+    uint32_t i = control->free;
+    struct rnic_tx_control_record *record;
+
+    if (WIRE_UNLIKELY(i == RNIC_TX_CONTROL_NONE))
+        return NULL;
+    record = &control->records[i];
+    control->free = record->next;
+    record->next = RNIC_TX_CONTROL_NONE;
+    if (control->classes >> prio & 1)
+        control->records[control->last[prio]].next = i;
+    else
+        control->first[prio] = i;
+    control->last[prio] = i;
+    control->classes |= 1u << prio;
+    return record;
+}
+
+/** Queue a copy of a record in the class of its ToS, or what the banner says when none is free. */
 void rnic_tx_control_push(struct rnic_tx_control *control,
                           const struct rnic_tx_control_record *record);
 
 /** Earliest time a record of @p ready_classes may leave, WIRE_NEVER: none waits. */
 uint64_t rnic_tx_control_next_ps(const struct rnic_tx_control *control, uint32_t ready_classes);
 
-/** Take the first record that may leave at @p now_ps, highest class first. @return false: none. */
-bool rnic_tx_control_pop(struct rnic_tx_control *control, uint32_t ready_classes, uint64_t now_ps,
-                         struct rnic_tx_control_record *record);
+/**
+ * Take the first record that may leave at @p now_ps, highest class first.
+ * @return it, readable until the next record is queued; NULL: none may leave
+ */
+const struct rnic_tx_control_record *rnic_tx_control_pop(struct rnic_tx_control *control,
+                                                         uint32_t ready_classes, uint64_t now_ps);
 
 #endif

@@ -58,13 +58,11 @@ static inline bool run_quiet(const struct engine *engine)
  * instead: the same order, an event less for every frame that finds its egress idle.
  * @return true: it was done, and the device looked at again after it.
  */
-static bool run_set_kick(struct engine *engine, uint32_t port, bool only)
+static bool run_set_kick_new(struct engine *engine, uint32_t port, bool only)
 {
     struct engine_mac *mac = &engine->macs[port];
     uint64_t next_ps;
 
-    if (mac->free_ps > engine->now_ps && mac->kick.deadline_ps == mac->free_ps)
-        return false; /* it will pull as soon as it can */
     if (mac->peer == WIRE_STATION_NONE)
         return false;
     next_ps = run_tx_next(engine, port);
@@ -78,7 +76,17 @@ static bool run_set_kick(struct engine *engine, uint32_t port, bool only)
     return false;
 }
 
-static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t wake_ps)
+/* The same, when the kick that is armed may not be the right one. */
+static inline bool run_set_kick(struct engine *engine, uint32_t port, bool only)
+{
+    const struct engine_mac *mac = &engine->macs[port];
+
+    if (mac->free_ps > engine->now_ps && mac->kick.deadline_ps == mac->free_ps)
+        return false; /* it will pull as soon as it can */
+    return run_set_kick_new(engine, port, only);
+}
+
+static inline void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t wake_ps)
 {
     struct engine_port *cold = &engine->ports[device_port];
 
@@ -89,7 +97,7 @@ static void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t w
         engine_run_schedule(engine, device_port, ENGINE_RANK_WAKE, ENGINE_KIND_WAKE, wake_ps, NULL);
 }
 
-static void run_look_switch(struct engine *engine, uint32_t first)
+static inline void run_look_switch(struct engine *engine, uint32_t first)
 {
     struct fabric_switch *sw = engine->macs[first].sw;
     int kicked = fabric_next_kick(sw);
@@ -107,7 +115,7 @@ static void run_look_switch(struct engine *engine, uint32_t first)
     run_set_wake(engine, first, fabric_next_wake(sw));
 }
 
-static void run_look_nic(struct engine *engine, uint32_t port)
+static inline void run_look_nic(struct engine *engine, uint32_t port)
 {
     struct rnic_device *nic = engine->macs[port].nic;
     uint64_t wake_ps = rnic_next_wake(nic);
@@ -210,7 +218,12 @@ static void run_pull(struct engine *engine, uint32_t port)
     engine->blank = spare;                      /* for the next pull */
     /* Else it would never end; a kept blank is one class less to ask for. */
     WIRE_ASSERT(sent || frame == NULL || run_tx_next(engine, port) > engine->now_ps);
-    engine_run_look(engine, port);
+    if (!is_switch) {
+        run_look_nic(engine, port);
+        return;
+    }
+    (void)run_set_kick_new(engine, port, false); /* the one that was armed is this one */
+    run_look_switch(engine, engine->ports[port].device_port);
 }
 
 /* ---- receiving ---- */

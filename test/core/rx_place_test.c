@@ -35,7 +35,10 @@ static struct rnic_rx_place_result place(uint8_t opcode, uint64_t va, uint32_t b
                                .imm = 99,
                                .flags = WIRE_FRAME_BYTES};
 
-    return rnic_rx_place(qp(), &frame, &path, 64, in_ps);
+    struct rnic_rx_place_result result;
+
+    rnic_rx_place(qp(), &frame, &path, 64, in_ps, &result);
+    return result;
 }
 
 static void a_send_fills_its_receive_request(void)

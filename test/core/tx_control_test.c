@@ -41,9 +41,9 @@ static void ack(uint32_t qpn, uint32_t psn)
 
 static uint32_t pop(uint32_t classes, uint64_t now_ps)
 {
-    struct rnic_tx_control_record record;
+    const struct rnic_tx_control_record *record = rnic_tx_control_pop(&control, classes, now_ps);
 
-    return rnic_tx_control_pop(&control, classes, now_ps, &record) ? record.psn.v : 0xFFFFFFFF;
+    return record != NULL ? record->psn.v : 0xFFFFFFFF;
 }
 
 static void the_highest_class_goes_first_and_each_in_order(void)
