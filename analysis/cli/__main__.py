@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from analysis.cli import build, decode, plot, run, setup, test  # noqa: E402
+from analysis.cli import bench, build, decode, plot, run, setup, test  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
 
 COMMANDS = {
@@ -14,6 +14,7 @@ COMMANDS = {
     "test": (test.main, "run all tests, the fast ones first"),
     "plot": (plot.main, "draw a results folder again"),
     "decode": (decode.main, "print a capture, one line a frame, and check it"),
+    "bench": (bench.main, "measure the speed beside a yardstick of stock ns-3"),
     "setup": (setup.main, "install the packages that are missing"),
     "build": (build.main, "build the module and the runner into build/"),
 }
