@@ -3,6 +3,7 @@
 #define RNIC_DRIVE_LOG_H
 
 #include "rnic-job.h"
+#include "rnic-scheduler.h"
 #include "rnic-switch-port.h"
 #include "rnic-test-star.h"
 #include "rnic-workload.h"
@@ -70,6 +71,17 @@ public:
         }
     }
 
+    /** Connect sinks to what arrives at two hosts only: the engine runs long in between. */
+    void ListenLittle()
+    {
+        for (uint32_t i = 0; i < 2; i++)
+        {
+            Ptr<RnicNetDevice> nic = m_star.m_nics[i];
+
+            Connect(nic, "FrameRx", MakeBoundCallback(&Frame, this, std::string("FrameRx")));
+        }
+    }
+
     /** One line, now; @p at_ps when the record itself says the time, else 0. */
     void Line(const std::string &kind, uint64_t at_ps, const std::string &text)
     {
@@ -101,6 +113,12 @@ public:
     const std::map<std::string, uint64_t> &GetKinds() const
     {
         return m_kinds;
+    }
+
+    /** @returns bytes of the last frame a trace told of. */
+    uint64_t GetFrameBytes() const
+    {
+        return m_frameBytes;
     }
 
     /** @returns callbacks in which Simulator::Now() was wrong, or the engine elsewhere. */
@@ -152,6 +170,7 @@ private:
     {
         const wire_frame &h = frame.header;
 
+        self->m_frameBytes = h.frame_bytes;
         self->Sink(kind, 0,
                    Join({frame.port, h.frame_bytes, h.src, h.dst, h.dest_qpn, h.opcode, h.tos,
                          static_cast<uint64_t>(frame.drop)}));
@@ -215,9 +234,94 @@ private:
     std::vector<std::string> m_lines;
     std::map<std::string, uint64_t> m_kinds;
     uint64_t m_inexact = 0;
+    uint64_t m_frameBytes = 64;
     std::function<void()> m_hook;
     bool m_enter = true;
 };
+
+/** @ingroup rnic
+ * Simulator::Now(). */
+inline uint64_t NowPs()
+{
+    return static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
+}
+
+/** @ingroup rnic
+ * What of a run is compared. */
+struct RnicDriveOutcome
+{
+    std::vector<std::string> log;
+    std::vector<std::string> results; //!< of the job, or what the program counted
+    std::map<std::string, uint64_t> kinds;
+    uint64_t inexact = 0;
+    uint64_t ns3Events = 0;
+    uint64_t endPs = 0;
+    uint64_t hops = 0;
+};
+
+/** @ingroup rnic
+ * One drive or the other, whatever this process begins with. */
+inline void RnicDriveChoose(bool batch, TypeId inner = MapScheduler::GetTypeId())
+{
+    Ptr<RnicEngine> engine = RnicEngine::Get();
+
+    if (batch)
+    {
+        RnicHelper::UseBatchDrive(inner);
+    }
+    else
+    {
+        engine->SetDrive(std::make_unique<RnicWakeDrive>(PeekPointer(engine)));
+    }
+}
+
+/** @ingroup rnic
+ * Fill in @p outcome after the run. */
+inline void RnicDriveFinish(const RnicDriveLog &log, RnicDriveOutcome *outcome)
+{
+    struct engine_counters counters;
+
+    engine_query(RnicEngine::Get()->GetEngine(), &counters);
+    outcome->log = log.GetLines();
+    outcome->kinds = log.GetKinds();
+    outcome->inexact = log.GetInexact();
+    outcome->ns3Events = Simulator::GetEventCount();
+    outcome->endPs = NowPs();
+    outcome->hops = counters.packet_hops;
+    outcome->results.push_back("frames " + std::to_string(counters.frames_sent) + " " +
+                               std::to_string(counters.frames_delivered) + " hops " +
+                               std::to_string(counters.packet_hops));
+}
+
+/** @ingroup rnic
+ * @returns number of the first line that differs, and both, or "". */
+inline std::string RnicDriveDifference(const std::vector<std::string> &a,
+                                       const std::vector<std::string> &b)
+{
+    for (size_t i = 0; i < a.size() || i < b.size(); i++)
+    {
+        const std::string left = i < a.size() ? a[i] : "(end)";
+        const std::string right = i < b.size() ? b[i] : "(end)";
+
+        if (left != right)
+        {
+            return "line " + std::to_string(i) + ": " + left + " | " + right;
+        }
+    }
+    return "";
+}
+
+/** @ingroup rnic
+ * Small buffers and early marks, and frames lost on the links with probability @p loss. */
+inline void RnicDriveCongest(RnicHelper &helper, double loss)
+{
+    helper.SetNicAttribute("Mtu", UintegerValue(1024));
+    helper.SetSwitchAttribute("Buffer", UintegerValue(3000000));
+    helper.SetSwitchAttribute("EcnKmin", UintegerValue(20000));
+    helper.SetSwitchAttribute("EcnKmax", UintegerValue(200000));
+    helper.SetLinkAttribute("Loss", DoubleValue(loss));
+    helper.SetLinkAttribute("BackLoss", DoubleValue(loss));
+}
 
 } // namespace ns3
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-// Two drives, one result: the engine by ns-3 wake-ups and in batches, compared callback by callback.
+// Two drives, one result: the engine by ns-3 wake-ups and in batches, callback by callback.
 
+#include "rnic-application.h"
 #include "rnic-drive-log.h"
 #include "rnic-scheduler.h"
 
@@ -19,70 +20,6 @@ using namespace ns3;
 
 namespace
 {
-
-uint64_t NowPs()
-{
-    return static_cast<uint64_t>(Simulator::Now().GetPicoSeconds());
-}
-
-/** What of a run is compared. */
-struct Outcome
-{
-    std::vector<std::string> log;
-    std::vector<std::string> results; //!< of the job, or what the program counted
-    std::map<std::string, uint64_t> kinds;
-    uint64_t inexact = 0;
-    uint64_t ns3Events = 0;
-    uint64_t endPs = 0;
-    uint64_t hops = 0;
-};
-
-/** One drive or the other, whatever this process begins with. */
-void Choose(bool batch, TypeId inner = MapScheduler::GetTypeId())
-{
-    Ptr<RnicEngine> engine = RnicEngine::Get();
-
-    if (batch)
-    {
-        RnicHelper::UseBatchDrive(inner);
-    }
-    else
-    {
-        engine->SetDrive(std::make_unique<RnicWakeDrive>(PeekPointer(engine)));
-    }
-}
-
-void Finish(const RnicDriveLog &log, Outcome *outcome)
-{
-    struct engine_counters counters;
-
-    engine_query(RnicEngine::Get()->GetEngine(), &counters);
-    outcome->log = log.GetLines();
-    outcome->kinds = log.GetKinds();
-    outcome->inexact = log.GetInexact();
-    outcome->ns3Events = Simulator::GetEventCount();
-    outcome->endPs = NowPs();
-    outcome->hops = counters.packet_hops;
-    outcome->results.push_back("frames " + std::to_string(counters.frames_sent) + " " +
-                               std::to_string(counters.frames_delivered) + " hops " +
-                               std::to_string(counters.packet_hops));
-}
-
-/** @returns number of the first line that differs, and both, or "". */
-std::string FirstDifference(const std::vector<std::string> &a, const std::vector<std::string> &b)
-{
-    for (size_t i = 0; i < a.size() || i < b.size(); i++)
-    {
-        const std::string left = i < a.size() ? a[i] : "(end)";
-        const std::string right = i < b.size() ? b[i] : "(end)";
-
-        if (left != right)
-        {
-            return "line " + std::to_string(i) + ": " + left + " | " + right;
-        }
-    }
-    return "";
-}
 
 /** A job on a star, as the runner does it. */
 struct JobPlan
@@ -132,25 +69,16 @@ RnicJobGraph MakeGraph(const JobPlan &plan)
     return graph;
 }
 
-void SetCongested(RnicHelper &helper, double loss)
-{
-    helper.SetNicAttribute("Mtu", UintegerValue(1024));
-    helper.SetSwitchAttribute("Buffer", UintegerValue(3000000));
-    helper.SetSwitchAttribute("EcnKmin", UintegerValue(20000));
-    helper.SetSwitchAttribute("EcnKmax", UintegerValue(200000));
-    helper.SetLinkAttribute("Loss", DoubleValue(loss));
-    helper.SetLinkAttribute("BackLoss", DoubleValue(loss));
-}
-
 /** @param listenAtPs when the sinks are connected; WIRE_NEVER: never; 0: before the run. */
-Outcome RunJob(const JobPlan &plan, bool batch, uint64_t listenAtPs, const std::string &pcap = "")
+RnicDriveOutcome RunJob(const JobPlan &plan, bool batch, uint64_t listenAtPs,
+                        const std::string &pcap = "")
 {
-    Outcome outcome;
+    RnicDriveOutcome outcome;
     RnicTestStar star(plan.hosts);
     RnicDriveLog log(star);
 
-    Choose(batch);
-    SetCongested(star.m_helper, plan.loss);
+    RnicDriveChoose(batch);
+    RnicDriveCongest(star.m_helper, plan.loss);
     star.BuildFabric();
     if (!pcap.empty())
     {
@@ -179,7 +107,7 @@ Outcome RunJob(const JobPlan &plan, bool batch, uint64_t listenAtPs, const std::
                                   std::to_string(r.cnps) + (r.failed ? " failed" : ""));
     }
     outcome.results.push_back(job.IsDone() ? "done" : "not done");
-    Finish(log, &outcome);
+    RnicDriveFinish(log, &outcome);
     return outcome;
 }
 
@@ -206,14 +134,15 @@ private:
     {
         const std::string wakeFile = CreateTempDirFilename("rnic-drive-wake.pcap");
         const std::string batchFile = CreateTempDirFilename("rnic-drive-batch.pcap");
-        const Outcome silent = RunJob(m_plan, true, WIRE_NEVER);
-        const Outcome wake = RunJob(m_plan, false, 0, wakeFile);
-        const Outcome batch = RunJob(m_plan, true, 0, batchFile);
+        const RnicDriveOutcome silent = RunJob(m_plan, true, WIRE_NEVER);
+        const RnicDriveOutcome wake = RunJob(m_plan, false, 0, wakeFile);
+        const RnicDriveOutcome batch = RunJob(m_plan, true, 0, batchFile);
         const std::string pcap = ReadFile(wakeFile);
 
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.log, batch.log), "", "every callback");
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.results, batch.results), "", "results");
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(silent.results, batch.results), "", "unwatched too");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(wake.log, batch.log), "", "every callback");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(wake.results, batch.results), "", "results");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(silent.results, batch.results), "",
+                              "unwatched too");
         NS_TEST_EXPECT_MSG_EQ((pcap == ReadFile(batchFile)), true, "pcap");
         NS_TEST_EXPECT_MSG_GT(pcap.size(), 10000, "pcap holds frames");
         NS_TEST_EXPECT_MSG_EQ(wake.endPs, batch.endPs, "end of the run");
@@ -226,7 +155,7 @@ private:
         Late(wake);
     }
 
-    void Kinds(const Outcome &batch)
+    void Kinds(const RnicDriveOutcome &batch)
     {
         std::vector<std::string> kinds = {"FrameTx", "FrameRx",     "MacTx",
                                           "MacRx",   "Sniffer",     "Completion",
@@ -252,11 +181,11 @@ private:
     }
 
     /* Sinks that come in mid-run miss nothing from then on. */
-    void Late(const Outcome &full)
+    void Late(const RnicDriveOutcome &full)
     {
         const uint64_t at_ps = std::stoull(full.log.back()) / 3; // of the last callback
-        const Outcome wake = RunJob(m_plan, false, at_ps);
-        const Outcome batch = RunJob(m_plan, true, at_ps);
+        const RnicDriveOutcome wake = RunJob(m_plan, false, at_ps);
+        const RnicDriveOutcome batch = RunJob(m_plan, true, at_ps);
         // Queue lengths are told as changes since the sink came: the first is another.
         std::vector<std::string> rest;
         std::vector<std::string> late;
@@ -275,163 +204,13 @@ private:
                 late.push_back(line);
             }
         }
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.log, batch.log), "", "late sinks");
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(rest, late), "", "nothing is lost");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(wake.log, batch.log), "", "late sinks");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(rest, late), "", "nothing is lost");
         NS_TEST_EXPECT_MSG_GT(late.size(), 100, "there was something to tell");
-        NS_TEST_EXPECT_MSG_EQ(FirstDifference(full.results, batch.results), "", "results");
+        NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(full.results, batch.results), "", "results");
     }
 
     const JobPlan &m_plan;
-};
-
-/** A program that schedules, cancels, removes and posts wherever it is called, by dice. */
-class RnicDriveDiceTestCase : public TestCase
-{
-public:
-    RnicDriveDiceTestCase(uint64_t seed, std::string inner)
-        : TestCase("dice " + std::to_string(seed) + " over " + inner), m_seed(seed), m_inner(inner)
-    {
-    }
-
-private:
-    uint64_t Roll(uint64_t n)
-    {
-        m_dice = m_dice * 6364136223846793005u + 1442695040888963407u;
-        return (m_dice >> 33) % n;
-    }
-
-    void Called()
-    {
-        if (m_steps == 0)
-        {
-            return;
-        }
-        m_steps--;
-        // Many times that meet those of frames: a byte is 80 ps, a minimal frame 5,920.
-        const uint64_t delays[] = {0, 0, 80, 5920, 6880, 96000, 334240, 1000000, 1005920};
-        const uint32_t from = static_cast<uint32_t>(Roll(3));
-
-        switch (Roll(6))
-        {
-        case 0:
-        case 1:
-            m_events.push_back(Simulator::Schedule(
-                PicoSeconds(delays[Roll(9)]), &RnicDriveDiceTestCase::Event, this, m_number++));
-            break;
-        case 2:
-            Post(from, (from + 1 + static_cast<uint32_t>(Roll(2))) % 3);
-            break;
-        case 3:
-            if (!m_events.empty())
-            {
-                const EventId &id = m_events[Roll(m_events.size())];
-
-                m_log->Note("expired", std::to_string(Simulator::IsExpired(id)));
-                Roll(2) ? Simulator::Cancel(id) : Simulator::Remove(id);
-            }
-            break;
-        case 4:
-            Simulator::ScheduleNow(&RnicDriveDiceTestCase::Event, this, m_number++);
-            break;
-        default:
-            m_star->m_nics[from]->Send(Create<Packet>(64 + Roll(1200)),
-                                       m_star->m_nics[(from + 1) % 3]->GetAddress(), 0x88B5);
-            break;
-        }
-    }
-
-    void Post(uint32_t from, uint32_t to)
-    {
-        const auto bytes = static_cast<uint32_t>(Roll(3) ? Roll(64) : Roll(9000));
-
-        m_star->m_verbs[from]->PostWrite(m_qpns[from * 3 + to], m_number++, m_star->m_memory[from],
-                                         0, m_star->m_memory[to], 0, bytes);
-    }
-
-    void Event(uint32_t number)
-    {
-        m_log->Note("event", std::to_string(number)); // does not enter the engine
-        Called();
-        if (m_steps % 7 == 0)
-        {
-            Called();
-        }
-    }
-
-    Outcome Play(bool batch, bool listen)
-    {
-        Outcome outcome;
-        RnicTestStar star(3);
-        RnicDriveLog log(star);
-
-        m_dice = m_seed;
-        m_steps = 1500;
-        m_number = 0;
-        m_events.clear();
-        m_qpns.assign(9, 0);
-        m_star = &star;
-        m_log = &log;
-        Choose(batch, TypeId::LookupByName(m_inner));
-        SetCongested(star.m_helper, 0.001);
-        star.Build();
-        for (uint32_t from = 0; from < 3; from++)
-        {
-            for (uint32_t to = 0; to < 3; to++)
-            {
-                m_qpns[from * 3 + to] = from == to ? 0 : star.Pair(from, to, 512).first;
-            }
-        }
-        if (listen)
-        {
-            log.SetHook([this]() { Called(); }, false);
-            log.Listen();
-        }
-        for (int i = 0; i < 30; i++)
-        {
-            Simulator::Schedule(PicoSeconds(Roll(40) * 1000000), &RnicDriveDiceTestCase::Event,
-                                this, m_number++);
-        }
-        Simulator::Stop(PicoSeconds(25000000)); // in the middle of everything, and on
-        Simulator::Run();
-        outcome.results.push_back("stopped at " + std::to_string(NowPs()));
-        Post(0, 1);
-        Simulator::Run();
-        Finish(log, &outcome);
-        for (uint32_t i = 0; i < 3; i++)
-        {
-            outcome.results.push_back(std::to_string(star.Poll(i).size()) + " completions");
-        }
-        m_events.clear();
-        return outcome;
-    }
-
-    void DoRun() override
-    {
-        for (bool listen : {true, false})
-        {
-            const Outcome wake = Play(false, listen);
-            const Outcome batch = Play(true, listen);
-
-            NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.log, batch.log), "", "seed " << m_seed);
-            NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.results, batch.results), "",
-                                  "seed " << m_seed);
-            NS_TEST_EXPECT_MSG_EQ(wake.results[0], "stopped at 25000000", "stops in time");
-            NS_TEST_EXPECT_MSG_EQ(wake.inexact + batch.inexact, 0, "Now() in every callback");
-            NS_TEST_EXPECT_MSG_GT(batch.log.size(), (listen ? 1000u : 30u), "things happened");
-            NS_TEST_EXPECT_MSG_EQ(wake.endPs, batch.endPs, "end of the run");
-            NS_TEST_EXPECT_MSG_LT(batch.ns3Events, wake.ns3Events, "fewer ns-3 events");
-        }
-    }
-
-    uint64_t m_seed;
-    std::string m_inner; //!< scheduler inside ours
-    uint64_t m_dice = 0;
-    uint64_t m_steps = 0;
-    uint32_t m_number = 0;
-    std::vector<EventId> m_events;
-    std::vector<uint32_t> m_qpns; //!< by from * 3 + to
-    RnicTestStar *m_star = nullptr;
-    RnicDriveLog *m_log = nullptr;
 };
 
 /** TCP and RDMA over the same links in two classes. */
@@ -448,16 +227,16 @@ private:
         log->Line("tcp", 0, std::to_string(packet->GetSize()));
     }
 
-    static Outcome Play(bool batch, bool listen)
+    static RnicDriveOutcome Play(bool batch, bool listen)
     {
-        Outcome outcome;
+        RnicDriveOutcome outcome;
         RnicTestStar star(3);
         RnicDriveLog log(star);
         NetDeviceContainer devices;
         InternetStackHelper stack;
         Ipv4AddressHelper addresses;
 
-        Choose(batch);
+        RnicDriveChoose(batch);
         star.m_helper.SetNicAttribute("Mtu", UintegerValue(1024));
         star.Build(1000000);
         for (const Ptr<RnicNetDevice> &nic : star.m_nics)
@@ -479,6 +258,7 @@ private:
         Ptr<PacketSink> got = DynamicCast<PacketSink>(sink.Install(star.m_hosts.Get(1)).Get(0));
         auto qpns = star.Pair(2, 1);
 
+        Applications(star, &log);
         got->TraceConnectWithoutContext("Rx", MakeBoundCallback(&Got, &log));
         if (listen)
         {
@@ -493,8 +273,38 @@ private:
         Simulator::Run();
         outcome.results.push_back(std::to_string(got->GetTotalRx()) + " bytes by TCP");
         outcome.results.push_back(std::to_string(star.Poll(2).size()) + " writes");
-        Finish(log, &outcome);
+        RnicDriveFinish(log, &outcome);
         return outcome;
+    }
+
+    static void Work(RnicDriveLog *log, std::string kind, const struct rnic_wc &wc)
+    {
+        log->Line(kind, 0, std::to_string(wc.wr_id) + " " + std::to_string(wc.status));
+    }
+
+    static void Done(RnicDriveLog *log, uint64_t completed, uint64_t failed)
+    {
+        log->Line("Done", 0, std::to_string(completed) + " " + std::to_string(failed));
+    }
+
+    /* SENDs from host 0 to host 2, interrupt by interrupt. */
+    static void Applications(RnicTestStar &star, RnicDriveLog *log)
+    {
+        Ptr<RnicApplication> from = CreateObject<RnicApplication>();
+        Ptr<RnicApplication> to = CreateObject<RnicApplication>();
+
+        from->SetAttribute("Count", UintegerValue(30));
+        from->SetAttribute("Bytes", UintegerValue(5000));
+        from->SetAttribute("Verb", StringValue("send"));
+        from->SetStartTime(MicroSeconds(5));
+        star.m_hosts.Get(0)->AddApplication(from);
+        star.m_hosts.Get(2)->AddApplication(to);
+        from->SetPeer(to);
+        from->TraceConnectWithoutContext("Completion",
+                                         MakeBoundCallback(&Work, log, std::string("Work")));
+        to->TraceConnectWithoutContext("Receive",
+                                       MakeBoundCallback(&Work, log, std::string("Receive")));
+        from->TraceConnectWithoutContext("Done", MakeBoundCallback(&Done, log));
     }
 
     static void Post(RnicTestStar *star, uint32_t qpn, int number)
@@ -507,13 +317,16 @@ private:
     {
         for (bool listen : {true, false})
         {
-            const Outcome wake = Play(false, listen);
-            const Outcome batch = Play(true, listen);
+            const RnicDriveOutcome wake = Play(false, listen);
+            const RnicDriveOutcome batch = Play(true, listen);
 
-            NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.log, batch.log), "", "every callback");
-            NS_TEST_EXPECT_MSG_EQ(FirstDifference(wake.results, batch.results), "", "results");
+            NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(wake.log, batch.log), "", "every callback");
+            NS_TEST_EXPECT_MSG_EQ(RnicDriveDifference(wake.results, batch.results), "", "results");
             NS_TEST_EXPECT_MSG_EQ(batch.results[0], "300000 bytes by TCP", "TCP is through");
             NS_TEST_EXPECT_MSG_EQ(batch.results[1], "40 writes", "RDMA is through");
+            NS_TEST_EXPECT_MSG_EQ(batch.kinds.at("Work"), 30, "the application is through");
+            NS_TEST_EXPECT_MSG_EQ(batch.kinds.at("Receive"), 30, "at both ends");
+            NS_TEST_EXPECT_MSG_EQ(batch.kinds.at("Done"), 1, "and knows it");
             NS_TEST_EXPECT_MSG_EQ(wake.inexact + batch.inexact, 0, "Now() in every callback");
             NS_TEST_EXPECT_MSG_GT(batch.log.size(), 200, "both are in the log");
         }
@@ -671,17 +484,9 @@ class RnicDriveTestSuite : public TestSuite
 public:
     RnicDriveTestSuite() : TestSuite("rnic-drive")
     {
-        // Not HeapScheduler: after its Remove() events come out of order (seen in ns-3.37).
-        const char *inner[] = {"ns3::MapScheduler", "ns3::ListScheduler", "ns3::CalendarScheduler",
-                               "ns3::PriorityQueueScheduler"};
-
         for (const JobPlan &plan : PLANS)
         {
             AddTestCase(new RnicDriveJobTestCase(plan));
-        }
-        for (uint64_t seed = 1; seed <= 20; seed++)
-        {
-            AddTestCase(new RnicDriveDiceTestCase(seed, inner[seed % 4]));
         }
         AddTestCase(new RnicDriveTcpTestCase);
         AddTestCase(new RnicDriveEndTestCase);
