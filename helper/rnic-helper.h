@@ -89,7 +89,7 @@ private:
     std::unique_ptr<struct fabric_params> m_switchParams;
     std::unique_ptr<std::pair<struct engine_link_params, struct engine_link_params>> m_linkParams;
     std::vector<std::pair<std::string, Ptr<PcapFileWrapper>>> m_pcaps; //!< by path
-    std::string m_ccKind;                                              //!< empty: the device's default
+    std::string m_ccKind; //!< empty: the device's default
     std::unique_ptr<struct rnic_dcqcn_params> m_dcqcn;
 };
 

@@ -71,10 +71,10 @@ struct RnicScenarioRun
     uint64_t stopPs = 1000000000000;
     bool pcap = false;
     bool trace = false;
-    bool batch = true; //!< drive: the engine runs in batches, else by ns-3 wake-ups
-    bool openEnd = false;           //!< stopPs is where the run ends, over or not (duration)
-    bool judge = true;              //!< expects decide; else they are only noted (seeds)
-    uint64_t samplePs = 0;          //!< 0: chosen from the run's length
+    bool batch = true;     //!< drive: the engine runs in batches, else by ns-3 wake-ups
+    bool openEnd = false;  //!< stopPs is where the run ends, over or not (duration)
+    bool judge = true;     //!< expects decide; else they are only noted (seeds)
+    uint64_t samplePs = 0; //!< 0: chosen from the run's length
     std::vector<std::string> series = {"rates", "queues", "pauses", "cnps", "links"};
     int64_t suppressPlacement = -1; //!< tests: undo the placement of this transfer
 };

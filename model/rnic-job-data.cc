@@ -15,7 +15,7 @@ namespace
 
 constexpr uint32_t FLOAT_EXACT = 1u << 24; /* every integer up to here is a float32 */
 
-constexpr uint64_t HUGE_BYTES = 2 << 20;     /* a huge page */
+constexpr uint64_t HUGE_BYTES = 2 << 20; /* a huge page */
 
 /* Zeroed, and every page touched: else the run would pay for the faults. */
 uint8_t *Allocate(uint64_t bytes)
