@@ -216,7 +216,7 @@ def build_module(bld, rnic):
 
     Its modules are C++ to waf, which then reads no attribute cflags: they go into env.
     """
-    module = bld.create_ns3_module("rnic", ["core", "network", "stats", "internet"])
+    module = bld.create_ns3_module("rnic", NS3_MODULES)
     kinds = ["binding", "helper"] + (["scenario"] if bld.env.RNIC_TOML else [])
     folders = C_FOLDERS + ["model", "helper", "test"]
     module.source = rnic.c_sources() + rnic.sources(*kinds)
@@ -239,7 +239,7 @@ def build_module(bld, rnic):
         return
     kinds = ["example", "tool"] + (["runner"] if bld.env.RNIC_TOML else [])
     for source in rnic.sources(*kinds):
-        program = bld.create_ns3_program(stem(source), ["rnic", "core", "network", "internet"])
+        program = bld.create_ns3_program(stem(source), ["rnic"] + NS3_MODULES)
         program.source = source
         program.env.append_value("CFLAGS", rnic.c_flags)
         program.includes = [program.includes] + folders

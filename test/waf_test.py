@@ -35,7 +35,7 @@ def options(opt):
 def configure(conf):
     conf.load("compiler_c compiler_cxx")
     conf.env.VERSION, conf.env.ENABLE_EXAMPLES = "3.35", True
-    for name in "core network stats internet".split():
+    for name in "core network stats internet applications point-to-point".split():
         conf.env["LIB_ns3-" + name] = ["ns3-" + name]
     conf.env.append_value("CXXFLAGS", ["-std=c++11", "-Wall", "-Werror"])
     conf.recurse("contrib/rnic", mandatory=False)
