@@ -79,8 +79,8 @@ void RnicSeries::ChooseQps()
         m_notes.push_back("rates.csv has the first " + std::to_string(MAX_QPS) + " of " +
                           std::to_string(m_job.GetQps().size()) + " queue pairs");
     }
-    m_rates.resize(m_qps.size());
-    m_alphas.resize(m_qps.size());
+    m_rates.SetWidth(m_qps.size());
+    m_alphas.SetWidth(m_qps.size());
 }
 
 void RnicSeries::ChooseQueues()
@@ -107,7 +107,7 @@ void RnicSeries::ChooseQueues()
         m_notes.push_back("queues.csv has the first " + std::to_string(MAX_PORTS) + " of " +
                           std::to_string(ports) + " switch ports");
     }
-    m_bytes.resize(m_queues.size());
+    m_bytes.SetWidth(m_queues.size());
 }
 
 void RnicSeries::ChooseLinks()
@@ -117,7 +117,7 @@ void RnicSeries::ChooseLinks()
     {
         return;
     }
-    m_busy.resize(std::min(ports, MAX_LINKS));
+    m_busy.SetWidth(std::min(ports, MAX_LINKS));
     if (ports > MAX_LINKS)
     {
         m_notes.push_back("links.csv has the first " + std::to_string(MAX_LINKS) + " of " +
@@ -162,25 +162,22 @@ void RnicSeries::Sample(uint64_t nowPs)
         uint64_t rate = 0;
         double alpha = 0;
         struct rnic_device *device = m_job.GetVerbs(m_qps[i]->src)->GetDevice()->GetDevice();
-        if (rnic_query_rate(device, m_qps[i]->srcQpn, &rate, &alpha, nowPs) == 0)
+        if (rnic_query_rate(device, m_qps[i]->srcQpn, &rate, &alpha, nowPs) != 0)
         {
-            m_rates[i].push_back(rate);
-            m_alphas[i].push_back(static_cast<float>(alpha));
+            rate = 0;
+            alpha = 0;
         }
-        else
-        {
-            m_rates[i].push_back(0);
-            m_alphas[i].push_back(0);
-        }
+        m_rates.Add(rate);
+        m_alphas.Add(static_cast<float>(alpha));
     }
-    for (size_t i = 0; i < m_queues.size(); i++)
+    for (const Queue &queue : m_queues)
     {
-        m_bytes[i].push_back(
-            fabric_queue_bytes(m_queues[i].device, m_queues[i].port, m_queues[i].prio));
+        m_bytes.Add(fabric_queue_bytes(queue.device, queue.port, queue.prio));
     }
-    for (uint32_t port = 0; port < m_busy.size(); port++)
+    const struct engine *engine = RnicEngine::Get()->GetEngine();
+    for (uint32_t port = 0; port < m_busy.GetWidth(); port++)
     {
-        m_busy[port].push_back(engine_query_busy_ps(RnicEngine::Get()->GetEngine(), port));
+        m_busy.Add(engine_query_busy_ps(engine, port));
     }
     if (!m_fixed && m_times.size() >= MAX_SAMPLES)
     {
@@ -200,26 +197,15 @@ void RnicSeries::Thin()
             keep.push_back(i);
         }
     }
-    auto thin = [&keep](auto &values)
+    for (size_t i = 0; i < keep.size(); i++)
     {
-        for (size_t i = 0; i < keep.size(); i++)
-        {
-            values[i] = values[keep[i]];
-        }
-        values.resize(keep.size());
-    };
-    thin(m_times);
-    for (auto *table : {&m_rates, &m_bytes, &m_busy})
-    {
-        for (auto &values : *table)
-        {
-            thin(values);
-        }
+        m_times[i] = m_times[keep[i]];
     }
-    for (auto &values : m_alphas)
-    {
-        thin(values);
-    }
+    m_times.resize(keep.size());
+    m_rates.Keep(keep);
+    m_alphas.Keep(keep);
+    m_bytes.Keep(keep);
+    m_busy.Keep(keep);
 }
 
 void RnicSeries::OnPause(RnicSeries *self, uint32_t port, uint8_t prio, bool paused)
@@ -282,12 +268,12 @@ bool RnicSeries::WriteRates(const std::string &path) const
         for (size_t i = 0; i < m_qps.size(); i++)
         {
             const bool same = t > 0 && t + 1 < m_times.size() &&
-                              m_rates[i][t] == m_rates[i][t - 1] &&
-                              m_alphas[i][t] == m_alphas[i][t - 1];
+                              m_rates.At(t, i) == m_rates.At(t - 1, i) &&
+                              m_alphas.At(t, i) == m_alphas.At(t - 1, i);
             if (!same)
             {
-                out << m_times[t] << ',' << QpName(*m_qps[i]) << ',' << m_rates[i][t] << ','
-                    << m_alphas[i][t] << '\n';
+                out << m_times[t] << ',' << QpName(*m_qps[i]) << ',' << m_rates.At(t, i) << ','
+                    << m_alphas.At(t, i) << '\n';
             }
         }
     }
@@ -301,14 +287,18 @@ bool RnicSeries::WriteQueues(const std::string &path) const
     out << "time_ps,port,class,queue_bytes\n";
     for (size_t i = 0; i < m_queues.size(); i++)
     {
-        const std::vector<uint64_t> &bytes = m_bytes[i];
-        const bool used = std::any_of(bytes.begin(), bytes.end(), [](uint64_t b) { return b > 0; });
+        bool used = false;
+        for (size_t t = 0; !used && t < m_times.size(); t++)
+        {
+            used = m_bytes.At(t, i) > 0;
+        }
         for (size_t t = 0; used && t < m_times.size(); t++)
         {
-            if (t == 0 || t + 1 == m_times.size() || bytes[t] != bytes[t - 1])
+            const uint64_t bytes = m_bytes.At(t, i);
+            if (t == 0 || t + 1 == m_times.size() || bytes != m_bytes.At(t - 1, i))
             {
                 out << m_times[t] << ',' << m_queues[i].name << ',' << m_queues[i].prio << ','
-                    << bytes[t] << '\n';
+                    << bytes << '\n';
                 any = true;
             }
         }
@@ -366,17 +356,17 @@ bool RnicSeries::WriteLinks(const std::string &path) const
 {
     std::ofstream out(path);
     out << "time_ps,port,busy_ratio\n";
-    for (uint32_t port = 0; port < m_busy.size(); port++)
+    for (uint32_t port = 0; port < m_busy.GetWidth(); port++)
     {
-        const std::vector<uint64_t> &busy = m_busy[port];
+        const std::string name = PortName(port);
         double before = -1;
         for (size_t t = 1; t < m_times.size(); t++)
         {
-            const double share = static_cast<double>(busy[t] - busy[t - 1]) /
+            const double share = static_cast<double>(m_busy.At(t, port) - m_busy.At(t - 1, port)) /
                                  static_cast<double>(m_times[t] - m_times[t - 1]);
             if (share != before || t + 1 == m_times.size())
             {
-                out << m_times[t] << ',' << PortName(port) << ',' << share << '\n';
+                out << m_times[t] << ',' << name << ',' << share << '\n';
             }
             before = share;
         }

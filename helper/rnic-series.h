@@ -10,6 +10,7 @@
 #include "rnic-engine.h"
 #include "rnic-job.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
@@ -18,6 +19,50 @@
 
 namespace ns3
 {
+
+/** @ingroup rnic
+ * Samples of many things: a row for each time, written one behind another, since that costs least.
+ */
+template <typename T>
+class RnicSampleTable
+{
+public:
+    void SetWidth(size_t width)
+    {
+        m_width = width;
+    }
+
+    size_t GetWidth() const
+    {
+        return m_width;
+    }
+
+    /** The next cell of the row under way. */
+    void Add(T value)
+    {
+        m_cells.push_back(value);
+    }
+
+    T At(size_t row, size_t column) const
+    {
+        return m_cells[row * m_width + column];
+    }
+
+    /** Keep these rows, which are in order. */
+    void Keep(const std::vector<size_t> &rows)
+    {
+        for (size_t i = 0; i < rows.size(); i++)
+        {
+            std::copy_n(m_cells.begin() + static_cast<ptrdiff_t>(rows[i] * m_width), m_width,
+                        m_cells.begin() + static_cast<ptrdiff_t>(i * m_width));
+        }
+        m_cells.resize(rows.size() * m_width);
+    }
+
+private:
+    size_t m_width = 0;
+    std::vector<T> m_cells;
+};
 
 /** @ingroup rnic
  * Samples queue pairs, queues and links. Reads only, so a run is the same with any period. */
@@ -91,10 +136,10 @@ private:
     std::vector<const RnicJob::Qp *> m_qps;
     std::vector<Queue> m_queues;
     std::vector<uint64_t> m_times;
-    std::vector<std::vector<uint64_t>> m_rates; //!< by queue pair
-    std::vector<std::vector<float>> m_alphas;   //!< by queue pair
-    std::vector<std::vector<uint64_t>> m_bytes; //!< by queue
-    std::vector<std::vector<uint64_t>> m_busy;  //!< by engine port: sum of busy time
+    RnicSampleTable<uint64_t> m_rates; //!< by queue pair
+    RnicSampleTable<float> m_alphas;   //!< by queue pair
+    RnicSampleTable<uint64_t> m_bytes; //!< by queue
+    RnicSampleTable<uint64_t> m_busy;  //!< by engine port: sum of busy time
     std::vector<Pause> m_pauses;
     std::vector<Cnp> m_cnps;
     std::map<std::pair<uint32_t, uint32_t>, const RnicJob::Qp *> m_senders; //!< by port and QPN
