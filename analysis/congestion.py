@@ -49,7 +49,7 @@ def sweep(runner, senders, instants=("dequeue", "enqueue"), seeds="1..3", sets=(
 
 def _pair(value, unit, digits):
     mean, half = value
-    return f"{mean / unit:.{digits}f} ± {half / unit:.{digits}f}" if half else f"{mean / unit:.2f}"
+    return f"{mean / unit:.{digits}f} +- {half / unit:.{digits}f}" if half else f"{mean / unit:.2f}"
 
 
 def rows(found, senders):

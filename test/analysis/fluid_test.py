@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The fluid model's fixed point: published values, and that the differential equations rest there."""
+"""The fluid model's fixed point: published values, and the equations rest there."""
 
 import math
 import os
