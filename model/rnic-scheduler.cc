@@ -78,8 +78,10 @@ RnicScheduler::~RnicScheduler()
 
 void RnicScheduler::Install(TypeId inner)
 {
-    ObjectFactory factory("ns3::RnicScheduler", "Inner", TypeIdValue(inner));
+    ObjectFactory factory;
 
+    factory.SetTypeId(GetTypeId());
+    factory.Set("Inner", TypeIdValue(inner));
     NS_ABORT_MSG_UNLESS(IsDefaultSimulator(), "ns3-rnic: batches need ns3::DefaultSimulatorImpl; "
                                               "keep the wake-ups with real time and MPI");
     if (!RnicEngine::Exists())

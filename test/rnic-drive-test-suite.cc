@@ -436,8 +436,9 @@ private:
     void Peek()
     {
         RnicTestStar star(2, true);
-        ObjectFactory factory("ns3::RnicScheduler");
+        ObjectFactory factory;
 
+        factory.SetTypeId(RnicScheduler::GetTypeId());
         star.Build();
         Write(star, star.Pair(0, 1).first, 60000);
 
