@@ -328,6 +328,7 @@ void RnicResults::Network()
     uint64_t marked = 0;
     uint64_t cnps = 0;
     uint64_t lost = 0;
+    uint64_t passages = 0;
     RnicJson switches = RnicJson::Array();
     for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
     {
@@ -346,6 +347,7 @@ void RnicResults::Network()
         const struct rnic_counters *counters = rnic_query_counters(nic->GetDevice());
         cnps += counters->cnps_tx;
         lost += counters->trace_lost;
+        passages += counters->passages_lost;
     }
     RnicJson &pfc = m_summary.Set("pfc", RnicJson::Object());
     pfc.Set("pauses", pauses);
@@ -366,9 +368,15 @@ void RnicResults::Network()
         notes.Push(std::string("congestion control ") + m_scenario.cc->name +
                    " never acted: no CNP in this run");
     }
-    if (lost > 0)
+    if (passages > 0)
     {
-        notes.Push(std::to_string(lost) + " trace records were lost");
+        notes.Push("blocks.csv lacks " + std::to_string(passages) + " passages that found no room");
+    }
+    if (lost > 0) /* the job lives on them */
+    {
+        m_errors.push_back(std::to_string(lost) + " completions, placements or CNPs found no room "
+                                                  "in a card's list of what is to be told: times "
+                                                  "and counts are not right");
     }
 }
 

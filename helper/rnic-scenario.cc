@@ -187,6 +187,11 @@ void Reader::Nic()
         throw m_s.Error("nic.mtu", std::to_string(mtu) +
                                        " is no path MTU; write 256, 512, 1024, 2048 or 4096");
     }
+    if ((m_s.nic.page_bytes & (m_s.nic.page_bytes - 1)) != 0)
+    {
+        throw m_s.Error("nic.page", std::to_string(m_s.nic.page_bytes) +
+                                        " is no power of two; write one, such as \"2MiB\"");
+    }
 }
 
 void Reader::Cc()

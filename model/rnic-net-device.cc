@@ -183,7 +183,6 @@ void RnicNetDevice::Build(uint32_t station, uint64_t line_bps)
     config.cc_config.line_bps = line_bps;
     config.cc_config.dcqcn = m_dcqcn;
     config.station = station;
-    config.seed = m_engine->GetSeed();
     m_device = rnic_device_init(AddMemory(rnic_device_bytes()), &config);
     NS_ABORT_MSG_UNLESS(m_device, "RnicNetDevice: the card refused its configuration");
     UpdateEvents();

@@ -36,12 +36,13 @@ void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *e
 {
     if (event->type >= RNIC_EVENT_PLACED) { /* a trace record */
         /* Passages come by the packet: they may not crowd out what is told once a message. */
-        uint32_t kept = event->type == RNIC_EVENT_PASSAGE ? RNIC_CQ_EVENT_TRACES / 2 : 0;
+        bool passage = event->type == RNIC_EVENT_PASSAGE;
+        uint32_t kept = passage ? RNIC_CQ_EVENT_TRACES / 2 : 0;
 
         if (!rnic_cq_event_wanted(events, event->type))
             return;
         if (events->n + events->reserved + kept >= events->cap) {
-            events->trace_lost++;
+            ++*(passage ? &events->passages_lost : &events->trace_lost);
             return;
         }
     }

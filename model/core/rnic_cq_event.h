@@ -7,7 +7,7 @@
  * Out    rnic_event(); the earliest time is part of rnic_next_wake()
  * Cost   O(log n) an event; nothing for a trace type that is not enabled. An event that must not
  *        be lost always finds room (rnic_cq_event_reserve); a trace record that finds none is
- *        counted as lost.
+ *        counted as lost, passages apart: they come by the packet.
  */
 #ifndef RNIC_CQ_EVENT_H
 #define RNIC_CQ_EVENT_H
@@ -27,8 +27,8 @@ struct rnic_cq_event {
     uint32_t n, cap;
     uint32_t reserved; /* of cap: for events that must not be lost */
     uint64_t arrivals;
-    uint32_t trace_mask; /* bit t: trace type t is wanted */
-    uint64_t trace_lost;
+    uint32_t trace_mask;                /* bit t: trace type t is wanted */
+    uint64_t trace_lost, passages_lost; /* passages are counted apart */
 };
 
 /** Have room for @p sure events besides the trace records. @return false: out of memory. */

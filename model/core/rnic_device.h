@@ -28,7 +28,6 @@ struct rnic_config {
     const struct rnic_cc_ops *cc;
     struct rnic_cc_config cc_config; /* line_bps: rate of the port */
     uint32_t station;                /* this port in the address book */
-    uint64_t seed;                   /* stream `station` of it is the card's */
 };
 
 /** Bytes of a card with its first arena. */
@@ -36,7 +35,8 @@ size_t rnic_device_bytes(void);
 
 /**
  * Make a card in @p memory (rnic_device_bytes() bytes, 64-byte aligned); its verbs will ask for
- * more arena. @return the card, or NULL: a parameter is out of range (wire_param_check names it).
+ * more arena. @return the card, or NULL: a parameter is out of range (wire_param_check names it),
+ * or page_bytes is no power of two.
  */
 struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *config);
 
@@ -146,8 +146,8 @@ struct rnic_counters {
     uint64_t rx_frames, tx_frames;
     uint64_t cnps_tx, cnps_rx, ce_rx;
     uint64_t retransmitted_packets, timeouts;
-    uint64_t trace_lost;   /* trace records that found no room */
-    uint64_t control_lost; /* acknowledges or CNPs that found no room */
+    uint64_t trace_lost, passages_lost; /* trace records that found no room; passages apart */
+    uint64_t control_lost;              /* acknowledges or CNPs that found no room */
     uint64_t qp_hits, qp_misses, mr_hits, mr_misses, page_hits, page_misses, cq_hits, cq_misses;
 };
 

@@ -29,6 +29,7 @@ const struct rnic_counters *rnic_query_counters(struct rnic_device *dev)
     struct rnic_counters *counters = &dev->counters;
 
     counters->trace_lost = dev->events.trace_lost;
+    counters->passages_lost = dev->events.passages_lost;
     counters->control_lost = dev->control.lost;
     counters->qp_hits = dev->qps.cache.hits;
     counters->qp_misses = dev->qps.cache.misses;
@@ -85,7 +86,8 @@ struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *con
 
     WIRE_ASSERT(((uintptr_t)memory & 63) == 0);
     if (wire_param_check(rnic_param_table, rnic_param_count, &config->params) != NULL ||
-        config->cc == NULL || config->cc_config.line_bps == 0)
+        config->cc == NULL || config->cc_config.line_bps == 0 ||
+        (config->params.page_bytes & (config->params.page_bytes - 1)) != 0)
         return NULL;
     memset(dev, 0, sizeof *dev);
     dev->params = config->params;

@@ -62,7 +62,7 @@
       "Translations on chip; 0 is all of them", NULL)                                              \
     X(cq_cache_entries, COUNT, 1024, 0, 1048576, "choice", "CQ contexts on chip; 0 is all", NULL)  \
     X(page_bytes, BYTES, 2097152, 4096, 1073741824, "Guo16: 2 MB pages",                           \
-      "Page size of registered memory", NULL)                                                      \
+      "Page size of registered memory, a power of two", NULL)                                      \
     X(cache_miss_ps, TIME, 550000, 0, 1000000000, "PCIe18: one PCIe read",                         \
       "Fetch of one table entry from host memory", NULL)                                           \
     X(cache_fetchers, COUNT, 16, 1, 1024, "range 8-32 of parallel misses",                         \
@@ -78,7 +78,7 @@
     X(event_latency_ps, TIME, 2000000, 0, 1000000000, "unverified: 2-6 us",                        \
       "Interrupt: CQE visible until the host's handler runs", NULL)                                \
     X(poll_latency_ps, TIME, 100000, 0, 1000000000, "unverified: ~100 ns",                         \
-      "Polling host: CQE visible until the host has seen it", NULL)                                \
+      "Polling host: CQE visible until a workload has seen it", NULL)                              \
     /* CNP generation */                                                                           \
     X(cnp_interval_ps, TIME, 50000000, 0, 1000000000000, "DCQCN15 sec. 3: N = 50 us",              \
       "At most one CNP per queue pair in this time", NULL)                                         \

@@ -60,8 +60,7 @@ static void card_open(struct card_bench *bench, uint32_t i)
     struct rnic_config config = {.params = o->params,
                                  .cc = o->cc,
                                  .cc_config = {.line_bps = o->line_bps},
-                                 .station = CARD_FIRST_STATION + i,
-                                 .seed = 1};
+                                 .station = CARD_FIRST_STATION + i};
 
     wire_param_defaults(rnic_dcqcn_param_table, rnic_dcqcn_param_count, &config.cc_config.dcqcn);
     *card = (struct card){.bench = bench, .station = config.station, .ready_classes = 0xFF};

@@ -38,6 +38,21 @@ static void the_ideal_card_has_no_latency(void)
              0);
 }
 
+static void a_page_is_a_power_of_two(void)
+{
+    void *memory = aligned_alloc(64, (rnic_device_bytes() + 63) & ~(size_t)63);
+    struct rnic_config config = {.params = rnic_params_default(),
+                                 .cc = &rnic_cc_none,
+                                 .cc_config = {.line_bps = 1000000000}};
+
+    CHECK(memory != NULL);
+    config.params.page_bytes = 5000;
+    CHECK(rnic_device_init(memory, &config) == NULL);
+    config.params.page_bytes = 8192;
+    CHECK(rnic_device_init(memory, &config) != NULL);
+    free(memory);
+}
+
 /* One step outside either border of each: no card. At the borders: a card that works. */
 static void a_card_with_a_parameter_out_of_range_is_not_made(void)
 {
@@ -102,5 +117,6 @@ static void every_border_of_every_parameter_still_works(void)
 }
 
 CHECK_SUITE(params, CHECK_CASE(the_table_is_whole), CHECK_CASE(the_ideal_card_has_no_latency),
+            CHECK_CASE(a_page_is_a_power_of_two),
             CHECK_CASE(a_card_with_a_parameter_out_of_range_is_not_made),
             CHECK_CASE(every_border_of_every_parameter_still_works))

@@ -48,6 +48,7 @@ SPOILT = {
     "unknown control": (STAR + "[cc]\nkind = \"hpcc\"\n", "10:8: cc.kind", "none, dcqcn"),
     "unknown preset": (STAR + "[cc]\npreset = \"x\"\n", "10:10: cc.preset", "paper-2015"),
     "key of another kind": (STAR + "senders = 2\n", "9:1: workload.senders", '"incast"'),
+    "no page": (STAR.replace("[nic]", "[nic]\npage = 5000"), "5:8: nic.page", "power of two"),
     "no path MTU": (STAR.replace("[nic]", "[nic]\nmtu = 1500"), "5:7: nic.mtu", "4096"),
     "no workload": ("[topology]\nhosts = 4\n", "1:1: workload.kind", "missing"),
     "no hosts": ("[workload]\nkind = \"allreduce\"\n", "1:1: topology.hosts", "missing"),

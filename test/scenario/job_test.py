@@ -27,7 +27,7 @@ bytes = {bytes}
 verb = "{verb}"
 """
 
-# facts of collectives: ring of 4 over 10 elements, chunks [0,2) [2,5) [5,7) [7,10)
+# ring of 4 over 10 elements, chunks [0,2) [2,5) [5,7) [7,10)
 CHUNK_BYTES = [8, 12, 8, 12]
 RING_4 = [  # by step: chunk sent by rank 0, 1, 2, 3
     [3, 0, 1, 2], [2, 3, 0, 1], [1, 2, 3, 0],
@@ -268,6 +268,12 @@ class Endings(RunnerCase):
         self.assertEqual(run.summary["status"], "stalled")
         self.assertIn("host 0 -> 1", run.err)
         self.assertIn("waits for its data", run.err)
+
+    def test_what_a_card_could_not_tell_is_an_error(self):
+        flows = "[[workload.flow]]\nsrc = 0\ndst = 1\nbytes = 64\n" * 2000
+        run = self.run_text(MIXED[:MIXED.index("[[")] + flows, "nic.poll_latency=1ms")
+        self.assertEqual(run.status, 1)
+        self.assertIn("found no room", run.err)
 
     def test_interrupt_leaves_partial_results(self):
         text = ALONE.format(rate="100Gbps", bytes=10**12, verb="write")

@@ -120,7 +120,6 @@ void sim_host_open(struct sim_host *host, struct sim *sim, uint32_t side, uint32
         .cc = card->cc,
         .cc_config = {.line_bps = sim->plan.link.line[side].rate_bps, .dcqcn = card->dcqcn},
         .station = station,
-        .seed = sim->plan.seed,
     };
     int err;
 
