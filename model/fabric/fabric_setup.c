@@ -9,8 +9,8 @@
 
 #include "fabric_port.h"
 
-/* Random streams of a run: those of ports are their stations, below this. */
-#define ECMP_STREAM ((uint64_t)1 << 32)
+/* Random streams of a run: of a port's marks its station, of its line 2^32 more. This is above. */
+#define ECMP_STREAM ((uint64_t)2 << 32)
 
 static uint32_t setup_count_bits(uint32_t mask)
 {
