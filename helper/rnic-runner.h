@@ -24,7 +24,7 @@ class RnicMeasures;
 class RnicSeries;
 
 /** @ingroup rnic
- * Exit status of a run, as design.md lays it down. */
+ * Exit status of a run. */
 enum RnicExit
 {
     RNIC_EXIT_GOOD = 0,

@@ -15,9 +15,8 @@ constexpr uint64_t MAX_BOUND = uint64_t(1) << 53; /* a double holds it */
 
 /* First names an expect may begin with: the objects of summary.json. */
 const std::vector<std::string> g_results = {
-    "scenario", "seed",         "parameters", "sim_end_ps", "collectives",
-    "flows",    "conservation", "pfc",        "ecn_marked", "cnps_sent",
-    "speed",    "status",       "switches",   "nics",       "measures"};
+    "scenario", "seed",       "parameters", "sim_end_ps", "collectives", "flows",    "conservation",
+    "pfc",      "ecn_marked", "cnps_sent",  "speed",      "status",      "switches", "measures"};
 
 const RnicScenarioMeasure *MeasureOfPath(const RnicScenario &scenario, const std::string &path)
 {

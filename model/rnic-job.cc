@@ -387,7 +387,7 @@ void RnicJob::Fail(uint32_t transfer, const std::string &why, uint64_t nowPs)
     Finish(transfer, nowPs);
 }
 
-// ---- for tests ----
+// ---- observers, and what tests spoil ----
 
 void RnicJob::SetObserver(std::function<void(uint32_t, const struct rnic_event &)> fn,
                           uint32_t mask)

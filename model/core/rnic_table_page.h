@@ -4,7 +4,7 @@
  * Address translation (MTT): one entry a page of a registered region, cached like every table.
  *
  * In     region, address, length of one access, already checked against the region
- * Out    when the translations of all its pages are on the card; where the bytes are
+ * Out    when the translations of all its pages are on the card
  * Owns   the pages[] of every region
  * Spec   Guo16 4.4: 2K entries of 4 KB reach 8 MB, of 2 MB reach 4 GB
  * Cost   one cache access a page touched; nothing when the page cache is unlimited

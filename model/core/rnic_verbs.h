@@ -244,11 +244,12 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  * Post one send work request.
  *
  * @return 0; RNIC_ERR_INVAL (state, opcode, num_sge, total length beyond 2^31), _FULL (slots are
- *         given back when a later signalled completion is polled), _NOENT. In ERR and SQE it is
- *         accepted and flushed.
+ *         given back when a later signalled completion is polled), _NOENT. In ERR it is accepted and
+ *         flushed.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);
+/** Post one receive request, from INIT on. @return as rnic_post_send; in ERR it is flushed. */
 int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv_wr *wr,
                    uint64_t now_ps);
 

@@ -4,8 +4,9 @@
  * The engine: one timing wheel, links, MACs and the frame pool; moves frames between cards and
  * switches in time.
  *
- * One tie-break everywhere: time, then port, then a sequence number of that port; one random
- * stream per port. So results do not depend on who drives it or how often it is peeked.
+ * One tie-break everywhere: time, then port, then rank (arrivals first), then a sequence number of
+ * that port; one random stream per port. So results do not depend on who drives it or how often it
+ * is peeked.
  * Port numbers are stations. What ns-3 or a test adds: two hooks and a user event.
  *
  * Owns   ports, links, the wheel, the frame pool. Cards and switches are the caller's.

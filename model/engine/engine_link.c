@@ -16,7 +16,7 @@ uint32_t engine_link_ps_per_byte(uint64_t rate_bps)
     return (uint32_t)(byte_ps / rate_bps);
 }
 
-/* The card at a port draws from stream `station` of its seed, often the same seed. */
+/* The switch of a port draws from stream `station` of its seed, often the same seed. */
 struct wire_rng engine_link_rng(uint64_t seed, uint32_t port)
 {
     return wire_rng_init(seed, UINT64_C(1) << 32 | port);

@@ -25,7 +25,7 @@ struct engine_link {
 /** Whole picoseconds of a byte at @p rate_bps, or 0 when they are not whole. */
 uint32_t engine_link_ps_per_byte(uint64_t rate_bps);
 
-/** Random stream of port @p port for what its line does; the card there has another one. */
+/** Random stream of port @p port for what its line does; ECN marking there has another one. */
 struct wire_rng engine_link_rng(uint64_t seed, uint32_t port);
 
 /** Does the line lose the frame that arrives now? */

@@ -25,7 +25,7 @@
     X(lossless, BOOL, 1, 0, 1, "choice", "PFC for the classes of lossless_classes", NULL)          \
     X(lossless_classes, COUNT, 8, 0, 255, "class 3: common RoCE deployment",                       \
       "Bit c set: class c is lossless", NULL)                                                      \
-    X(headroom_bytes, BYTES, 0, 0, 1000000000, "congestion-2 sec. 1: full formula",                \
+    X(headroom_bytes, BYTES, 0, 0, 1000000000, "802.1Q annex N; unverified, fabric_mmu.c",         \
       "Headroom of each port and lossless class; 0: computed from rate, delay and frame size",     \
       NULL)                                                                                        \
     X(xon_offset_bytes, BYTES, 3072, 0, 1000000000, "HPCC: 3 KB",                                  \

@@ -60,7 +60,7 @@ static void directions_are_shared_and_apart(void)
     CHECK_EQ(rnic_dma_read(&dma, 1000, 100), 608000 + 550000 + 124000);
 }
 
-/* facts: 64 B reads over PCIe 3 x8 (62.96 Gb/s): headers take their share of the rate. */
+/* 64 B reads over PCIe 3 x8 (62.96 Gb/s): headers take their share of the rate. */
 static void many_reads_reach_the_rate_of_the_bus(void)
 {
     struct rnic_dma dma = dma_with(62960000000, 256, 512);

@@ -74,7 +74,7 @@ static void a_marked_packet_is_answered_by_a_cnp(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A34: ECT(0) and ECT(1) are no congestion. */
+/* ECT(0) and ECT(1) are no congestion. */
 static void only_ce_counts(void)
 {
     for (uint8_t ecn = 0; ecn < 4; ecn++) {

@@ -22,7 +22,7 @@ struct remote {
     uint32_t bytes;
 };
 
-/* known-bugs A7: ok, refused, three behind it; posts made later flush too. */
+/* Ok, refused, three behind it; posts made later flush too. */
 static void check_remote_refused(const struct remote *r)
 {
     struct rnic_sge sge;
@@ -244,7 +244,7 @@ static void a_bad_receive_buffer_is_a_remote_operation_error(void)
 
 /* ---- local protection ---- */
 
-/* known-bugs A8: nothing on the wire, one error completion. */
+/* Nothing on the wire, one error completion. */
 static void an_unknown_lkey_stays_on_the_card(void)
 {
     struct rnic_sge sge;
@@ -349,7 +349,7 @@ static void a_region_that_goes_before_its_packets_leave(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A27: each CQ gets its own flush completions. */
+/* Each CQ gets its own flush completions. */
 static void to_error_flushes_both_queues_each_to_its_cq(void)
 {
     struct rnic_qp_attr attr = {.qp_state = RNIC_QPS_ERR};

@@ -146,7 +146,7 @@ static void error_with_frames_in_flight(void)
     }
 }
 
-/* known-bugs A25: nothing of an old request is left in a slot that is used again. */
+/* Nothing of an old request is left in a slot that is used again. */
 static void a_slot_used_again_has_no_old_flags(void)
 {
     struct rnic_sge sge;

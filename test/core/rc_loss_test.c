@@ -49,7 +49,7 @@ static uint32_t sent_psn(size_t i)
            WIRE_PSN_MASK;
 }
 
-/* known-bugs A20: PSNs FFFFFE, FFFFFF, 0, 1, and one acknowledge frees them all. */
+/* PSNs FFFFFE, FFFFFF, 0, 1, and one acknowledge frees them all. */
 static void the_psn_wraps_inside_a_message(void)
 {
     open_bench(1024);
@@ -66,7 +66,7 @@ static void the_psn_wraps_inside_a_message(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A21: NAK with the first missing PSN, resend from there, in mid-message. */
+/* NAK with the first missing PSN, resend from there, in mid-message. */
 static void a_lost_packet_is_sent_again_and_all_behind_it(void)
 {
     open_bench(4096);
@@ -125,7 +125,7 @@ static void the_last_packet_lost_is_the_timers_business(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A22 and A23: the wait lies in [T, 4T]; retry_cnt 7 is eight sends in all. */
+/* The wait lies in [T, 4T]; retry_cnt 7 is eight sends in all. */
 static void a_dead_peer_ends_in_retry_exc_err(void)
 {
     size_t n;
@@ -167,7 +167,7 @@ static void timeout_0_waits_for_ever(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A11: the timer is off when nothing is outstanding. */
+/* The timer is off when nothing is outstanding. */
 static void no_timeout_when_all_is_acknowledged(void)
 {
     open_bench(1024);
@@ -209,7 +209,7 @@ static enum card_tap_verdict copy_requests(struct card_bench *on, struct card_fl
     return CARD_PASS;
 }
 
-/* known-bugs A1: a repeated request is acknowledged with its own PSN, MSN unchanged. */
+/* A repeated request is acknowledged with its own PSN, MSN unchanged. */
 static void a_duplicate_is_acknowledged_with_its_own_psn(void)
 {
     struct card_flight *first = NULL;
@@ -238,7 +238,7 @@ static void a_duplicate_is_acknowledged_with_its_own_psn(void)
     card_bench_close(&bench);
 }
 
-/* Acknowledges that mean nothing leave everything as it was: known-bugs A19. */
+/* Acknowledges that mean nothing leave everything as it was. */
 static void stale_and_ghost_acknowledges_are_ignored(void)
 {
     open_bench(1024);

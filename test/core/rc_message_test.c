@@ -109,7 +109,7 @@ static void phantom_memory_travels_the_same_way(void)
             check_message((enum rnic_wr_opcode)op, length_of(1024, i), 1024, true);
 }
 
-/* known-bugs A9: the receive buffer of a WRITE with immediate is not touched. */
+/* The receive buffer of a WRITE with immediate is not touched. */
 static void write_imm_leaves_the_receive_buffer_alone(void)
 {
     struct card_options options = card_options_ideal();
@@ -128,7 +128,7 @@ static void write_imm_leaves_the_receive_buffer_alone(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A30: two messages in flight, each with its own length. */
+/* Two messages in flight, each with its own length. */
 static void messages_back_to_back_keep_their_lengths(void)
 {
     struct card_options options = card_options_ideal();
@@ -190,7 +190,7 @@ static void lists_are_gathered_and_scattered(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A26: no length is kept in 16 bits. */
+/* No length is kept in 16 bits. */
 static void entries_around_64_kib_are_carried_in_full(void)
 {
     for (uint32_t bytes = 65535; bytes <= 65537; bytes++) {
@@ -229,7 +229,7 @@ static void both_directions_at_once(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A31: no fixed number of queue pairs. */
+/* No fixed number of queue pairs. */
 static void a_thousand_queue_pairs_all_finish(void)
 {
     struct card_options options = card_options_ideal();

@@ -282,7 +282,7 @@ static void frames_for_somebody_else_are_dropped_silently(void)
     card_bench_close(&bench);
 }
 
-/* In which state a queue pair takes what: facts of ibv_modify_qp. */
+/* In which state a queue pair takes what: ibv_modify_qp(3). */
 static void states_take_what_they_may(void)
 {
     static const struct {
@@ -368,7 +368,7 @@ static void the_msn_counts_messages(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A48 and IBTA 9.7.7: only what asks is answered; every n-th asks, and the last. */
+/* IBTA 9.7.7: only what asks is answered; every n-th asks, and the last. */
 static void acknowledges_are_coalesced(void)
 {
     static const struct {

@@ -24,7 +24,7 @@ static uint32_t psn_offset(const struct wire_frame *frame)
     return (frame->psn.v - bench.options.psn) & WIRE_PSN_MASK;
 }
 
-/* known-bugs A15: all packets behind the refused one are sent again, in order. */
+/* All packets behind the refused one are sent again, in order. */
 static void everything_behind_the_refused_send_is_sent_again(void)
 {
     static const uint32_t psns[] = {0, 1, 2, 3, 0, 1, 2, 3};
@@ -55,7 +55,7 @@ static void everything_behind_the_refused_send_is_sent_again(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A3: the RNR wait wins over the retry timer (65.5 us here). */
+/* The RNR wait wins over the retry timer (65.5 us here). */
 static void nothing_is_sent_before_the_wait_is_over(void)
 {
     uint64_t first_ps, again_ps;

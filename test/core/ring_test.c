@@ -39,7 +39,7 @@ static void full_is_full_also_over_the_wrap_of_the_counters(void)
     }
 }
 
-/* known-bugs A25. */
+/* A slot that is used again holds nothing of before. */
 static void every_field_of_a_slot_is_written_afresh(void)
 {
     struct rnic_sge sges[SGE] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};

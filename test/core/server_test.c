@@ -49,7 +49,7 @@ static void calls_in_order_queue_up_behind_each_other(void)
     CHECK_EQ(server.n, 1);
 }
 
-/* design.md: a booking in the far future delays nothing that is called after it for now. */
+/* A booking in the far future delays nothing that is called after it for now. */
 static void a_far_booking_delays_nobody_now(void)
 {
     struct rnic_server server = {0};

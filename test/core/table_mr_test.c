@@ -28,7 +28,7 @@ static struct rnic_mr *region(uint32_t pd, uint64_t va, uint64_t length, uint32_
     return mr;
 }
 
-/* known-bugs A13. */
+/* A slot that is used again has another key. */
 static void a_key_is_never_the_one_its_slot_had_before(void)
 {
     uint32_t before = 0;

@@ -229,7 +229,7 @@ static void a_modify_without_state(void)
     card_bench_close(&bench);
 }
 
-/* facts, section 8: who may post what in which state. */
+/* Who may post what in which state. */
 static void posting_by_state(void)
 {
     static const struct {

@@ -94,7 +94,7 @@ static void every_message_is_cut_at_the_mtu(void)
     }
 }
 
-/* known-bugs A17: pad and length, as the codec writes them. */
+/* Pad and length, as the codec writes them. */
 static void the_length_is_that_of_the_bytes(void)
 {
     static uint8_t bytes[8192], payload[4096];
@@ -123,7 +123,7 @@ static void the_length_is_that_of_the_bytes(void)
             }
 }
 
-/* AckReq on every n-th and on the last: known-bugs A48. */
+/* AckReq on every n-th and on the last. */
 static void acknowledges_asked_for(void)
 {
     static const struct {

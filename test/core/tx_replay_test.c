@@ -33,7 +33,7 @@ static void the_timer_runs_from_the_oldest_one(void)
     CHECK_EQ(rnic_tx_replay_ack(&r, at(0), 5000), RNIC_TX_REPLAY_PROGRESS);
     CHECK_EQ(r.deadline_ps, 5000 + T_PS); /* progress starts it again */
     CHECK_EQ(rnic_tx_replay_ack(&r, at(1), 6000), RNIC_TX_REPLAY_PROGRESS);
-    CHECK_EQ(r.deadline_ps, WIRE_NEVER); /* known-bugs A11 */
+    CHECK_EQ(r.deadline_ps, WIRE_NEVER); /* off */
     CHECK_EQ(rnic_tx_replay_in_flight(&r), 0);
     CHECK(!rnic_tx_replay_record(&r, 9000));
     CHECK_EQ(r.deadline_ps, 9000 + T_PS);

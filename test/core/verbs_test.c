@@ -183,7 +183,7 @@ static void no_such_queue_pair(void)
     card_bench_close(&bench);
 }
 
-/* known-bugs A24: lengths are summed in 64 bits. */
+/* Lengths are summed in 64 bits. */
 static void posting_sends(void)
 {
     struct rnic_sge sges[5];

@@ -114,7 +114,7 @@ static void resume_waits_for_headroom_and_offset(void)
     CHECK(fabric_mmu_wants_resume(&mmu, &in)); /* nothing used: resume whatever the offset */
 }
 
-/* congestion-2 section 1, with the first frame in headroom and the gap of the frame in the way. */
+/* The formula of fabric_mmu.h, written again. */
 static void headroom_follows_the_full_formula(void)
 {
     struct fabric_mmu_link link = {.rate_bps = (uint64_t)100 * RIG_G,
@@ -306,7 +306,7 @@ static void unconnected_ports_need_no_buffer(void)
     rig_stop(&rig);
 }
 
-/* Issue 2: 16 to 1, 17 ports of 100G, 1 us, 12 MB, path MTU 1024: must fit with room to spare. */
+/* scenarios/incast-16.toml: 16 to 1, 17 ports of 100G, 1 us, 12 MB, path MTU 1024: must fit with room to spare. */
 static void incast_of_sixteen_fits_twelve_megabytes(void)
 {
     struct fabric_params params = rig_params();
