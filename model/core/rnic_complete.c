@@ -96,6 +96,7 @@ static void complete_stop(struct rnic_device *dev, struct rnic_qp *qp)
     qp->replay.psn_una = qp->replay.psn_next = qp->replay.psn_sent;
     qp->replay.rnr_wait = false;
     qp->replay.deadline_ps = WIRE_NEVER;
+    rnic_device_watch(dev, qp);
     qp->resp.message_is = 0;
     qp->resp.received = 0;
 }

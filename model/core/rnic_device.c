@@ -61,10 +61,17 @@ static inline void device_passage(struct rnic_device *dev, enum rnic_block block
                                                           .wait_ps = out_ps - in_ps});
 }
 
-/* The replay state changed: its deadline counts among the card's. */
-static void device_watch(struct rnic_device *dev, const struct rnic_qp *qp)
+void rnic_device_watch(struct rnic_device *dev, struct rnic_qp *qp)
 {
-    dev->retry_wake_ps = wire_min_ps(dev->retry_wake_ps, qp->replay.deadline_ps);
+    bool armed = qp->replay.deadline_ps != WIRE_NEVER;
+
+    if (armed != qp->watched) {
+        qp->watched = armed;
+        dev->watched += armed ? 1u : UINT32_MAX;
+    }
+    dev->retry_wake_ps = dev->watched == 0
+                             ? WIRE_NEVER /* nothing waits for an answer: no timer at all */
+                             : wire_min_ps(dev->retry_wake_ps, qp->replay.deadline_ps);
 }
 
 static bool device_may_send(const struct rnic_device *dev, const struct rnic_qp *qp)
@@ -166,7 +173,7 @@ static void tx_sent(struct rnic_device *dev, struct rnic_qp *qp, const struct wi
         qp->counters.retransmitted_packets++;
         dev->counters.retransmitted_packets++;
     }
-    device_watch(dev, qp);
+    rnic_device_watch(dev, qp);
     rnic_tx_rate_sent(dev->cc, &dev->cc_config, &qp->cc, frame->frame_bytes + WIRE_GAP_BYTES,
                       now_ps);
     if (++qp->cur_packet == wqe->packets) {
@@ -385,7 +392,7 @@ static void rx_verdict(struct rnic_device *dev, struct rnic_qp *qp,
                                  now_ps);
         return;
     }
-    device_watch(dev, qp);
+    rnic_device_watch(dev, qp);
     rnic_device_ready(dev, qp, now_ps, now_ps);
 }
 
@@ -573,7 +580,7 @@ static void timers_retry(struct rnic_device *dev, uint64_t now_ps)
         if (qp == NULL)
             continue;
         if (qp->replay.deadline_ps > now_ps) {
-            device_watch(dev, qp);
+            rnic_device_watch(dev, qp);
             continue;
         }
         if (!qp->replay.rnr_wait) {

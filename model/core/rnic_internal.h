@@ -27,6 +27,7 @@ struct rnic_device {
     uint32_t station;
     uint16_t ip_id;         /* of the next packet */
     uint64_t retry_wake_ps; /* not later than the earliest deadline of any queue pair */
+    uint32_t watched;       /* queue pairs with a deadline */
 
     struct rnic_tx_build_params build; /* from params, for every packet */
     struct rnic_access_path path;      /* to the tables below */
@@ -48,6 +49,9 @@ struct rnic_device {
 /** A queue pair has, or may have, something to send, known to the card at @p known_ps. */
 void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
                        uint64_t now_ps);
+
+/** The replay state changed: its deadline counts among the card's. */
+void rnic_device_watch(struct rnic_device *dev, struct rnic_qp *qp);
 
 /** Take the queue pair out of the list of open CNP windows. */
 void rnic_device_forget_window(struct rnic_device *dev, struct rnic_qp *qp);

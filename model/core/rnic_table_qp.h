@@ -69,6 +69,7 @@ struct rnic_qp {
     struct rnic_ring sq;
 
     struct rnic_tx_replay replay;
+    bool watched; /* its deadline is counted among the card's */
     struct rnic_cc_state cc;
     struct rnic_resp resp;
     struct rnic_rx_cnp_state cnp;

@@ -86,12 +86,26 @@ static inline bool run_set_kick(struct engine *engine, uint32_t port, bool only)
     return run_set_kick_new(engine, port, only);
 }
 
+/* Events in the wheel that stand for a device's timer. */
+static uint32_t run_wake_events(const struct engine_port *cold)
+{
+    uint32_t n = cold->wake.armed_ps != WIRE_NEVER ? 1 : 0;
+
+    for (uint32_t i = 0; i < ENGINE_TIMER_PARKED; i++)
+        n += cold->wake_parked.at_ps[i] != WIRE_NEVER ? 1 : 0;
+    return n;
+}
+
 static inline void run_set_wake(struct engine *engine, uint32_t device_port, uint64_t wake_ps)
 {
     struct engine_port *cold = &engine->ports[device_port];
 
     if (wake_ps == cold->wake.deadline_ps)
         return;
+    if (wake_ps == WIRE_NEVER)
+        engine->unwanted += run_wake_events(cold);
+    else if (cold->wake.deadline_ps == WIRE_NEVER)
+        engine->unwanted -= run_wake_events(cold);
     wake_ps = wire_max_ps(wake_ps, engine->now_ps);
     if (engine_timer_set(&cold->wake, &cold->wake_parked, wake_ps))
         engine_run_schedule(engine, device_port, ENGINE_RANK_WAKE, ENGINE_KIND_WAKE, wake_ps, NULL);
@@ -385,6 +399,21 @@ static void run_wake(struct engine *engine, uint32_t port)
     }
 }
 
+/* An event of a device's timer; when the timer is off, its events are counted as unwanted. */
+static void run_wake_event(struct engine *engine, const struct engine_event *event, uint32_t port)
+{
+    struct engine_port *cold = &engine->ports[port];
+    bool run;
+
+    if (cold->wake.deadline_ps == WIRE_NEVER)
+        engine->unwanted -= run_wake_events(cold);
+    run = run_timer(engine, event, ENGINE_RANK_WAKE, &cold->wake, &cold->wake_parked);
+    if (cold->wake.deadline_ps == WIRE_NEVER)
+        engine->unwanted += run_wake_events(cold);
+    if (run)
+        run_wake(engine, port);
+}
+
 static void run_user(struct engine *engine, struct engine_user *user)
 {
     void (*fn)(void *ctx, uint64_t now_ps) = user->fn;
@@ -411,8 +440,7 @@ static void run_event(struct engine *engine, const struct engine_event *event)
             run_pull(engine, port);
         break;
     case ENGINE_KIND_WAKE:
-        if (run_timer(engine, event, ENGINE_RANK_WAKE, &cold->wake, &cold->wake_parked))
-            run_wake(engine, port);
+        run_wake_event(engine, event, port);
         break;
     case ENGINE_KIND_PAUSE:
         run_pause(engine, port, event->ptr);
@@ -465,6 +493,9 @@ uint64_t engine_run_one(struct engine *engine)
 
 uint64_t engine_next_ps(const struct engine *engine)
 {
+    /* A timer that was switched off leaves its event behind: nothing will happen then. */
+    if (engine->wheel->pending == engine->unwanted)
+        return WIRE_NEVER;
     return engine_wheel_peek_ps(engine->wheel);
 }
 

@@ -72,6 +72,7 @@ struct engine {
     bool stop;
     bool wire;
     uint64_t events, packet_hops, frames_sent, frames_delivered;
+    uint64_t unwanted; /* events in the wheel of device timers that are off */
     struct engine_pool pool;
     struct wire_frame *blank; /* kept for the next pull, or NULL */
     uint32_t *dirty;          /* ring of ports to look at, each at most once: ports_size entries */

@@ -275,6 +275,35 @@ static void wakes_come_once_at_their_time(void)
     fake_star_free(star);
 }
 
+/* A timer that was switched off leaves its event in the wheel: that is no reason to go on. */
+static void timer_that_is_off_is_nothing_to_come(void)
+{
+    struct engine_link_params link = fake_link(RATE_100G, US);
+    struct fake_star *star = fake_star(&plain, 2, &link);
+    struct rnic_device *nic = star->nic[0];
+
+    for (uint64_t wake_ps = 90 * US; wake_ps >= 50 * US; wake_ps -= 20 * US) { /* two are parked */
+        nic->wake_ps = wake_ps;
+        engine_touch(star->engine, 0);
+        CHECK_EQ(engine_next_ps(star->engine), wake_ps);
+    }
+    nic->wake_ps = WIRE_NEVER;
+    engine_touch(star->engine, 0);
+    CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
+    engine_run(star->engine, 60 * US); /* one of the three has gone by */
+    CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
+    nic->wake_ps = 65 * US;
+    engine_touch(star->engine, 0);
+    CHECK_EQ(engine_next_ps(star->engine), 65 * US);
+    engine_run(star->engine, 66 * US);
+    CHECK_EQ(nic->wakes, 1);
+    CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
+    engine_run(star->engine, 100 * US);
+    CHECK_EQ(nic->wakes, 1);
+    CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
+    fake_star_free(star);
+}
+
 static void note_wakes(void *ctx, const struct engine_trace *record)
 {
     struct rnic_device *nic = ctx;
@@ -405,6 +434,7 @@ CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(no_picosecond_is_lost_over_many_frames),
             CHECK_CASE(hosts_may_be_joined_directly), CHECK_CASE(speeds_may_be_mixed),
             CHECK_CASE(refused_connections_change_nothing), CHECK_CASE(switch_of_300_ports_runs),
+            CHECK_CASE(timer_that_is_off_is_nothing_to_come),
             CHECK_CASE(pulls_only_when_something_may_be_ready),
             CHECK_CASE(kick_moves_with_what_waits), CHECK_CASE(card_may_hold_a_frame),
             CHECK_CASE(card_that_holds_a_frame_may_send_another), CHECK_CASE(pull_may_give_nothing),
