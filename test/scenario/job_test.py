@@ -88,6 +88,21 @@ class ExactTime(RunnerCase):
                 flow = self.alone("100Gbps", 100000, verb)
                 self.assertEqual(flow["fct_ps"], flow["ideal_ps"])
 
+    def test_line_rate_over_a_million_packets(self):
+        for rate in (100, 400, 2880):
+            with self.subTest(rate):
+                text = ALONE.format(rate=f"{rate}Gbps", bytes=0, verb="write")
+                two, million = (
+                    self.good(self.run_text(text, "nic.mtu=1024",
+                                            f"workload.flow.0.bytes={packets * 1024}")
+                              ).table("flows")[0]["fct_ps"] for packets in (2, 10**6))
+                frame_ps = (62 + 1024 + 20) * 8000 / rate
+                each_ps = (million - two) / (10**6 - 2)
+                if frame_ps.is_integer():
+                    self.assertLess(abs(each_ps / frame_ps - 1), 1e-6)
+                else:  # rounded up once a frame
+                    self.assertTrue(0 <= each_ps - frame_ps < 1, each_ps)
+
     def test_more_than_32_bits_of_bytes(self):
         flow = self.alone("800Gbps", 5000000000)
         self.assertEqual(flow["bytes"], 5000000000)
