@@ -115,7 +115,7 @@ Slice RunYardstick(uint32_t packets)
     return slice;
 }
 
-// ---- cases: a star at 100 Gb/s and 1 us, DCQCN, PFC and ECN on, phantom memory, the ideal card ----
+// ---- cases: a star, 100 Gb/s, 1 us; DCQCN, PFC, ECN; phantom memory, the ideal card ----
 
 struct Case
 {

@@ -244,7 +244,7 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  * Post one send work request.
  *
  * @return 0; RNIC_ERR_INVAL (state, opcode, num_sge, total length beyond 2^31), _FULL (slots are
- *         given back when a later signalled completion is polled), _NOENT. In ERR it is accepted and
+ *         given back when a later signalled completion is polled), _NOENT. In ERR it is accepted
  *         flushed.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
