@@ -245,7 +245,7 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  *
  * @return 0; RNIC_ERR_INVAL (state, opcode, num_sge, total length beyond 2^31), _FULL (slots are
  *         given back when a later signalled completion is polled), _NOENT. In ERR it is accepted
- *         flushed.
+ *         and flushed.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);
