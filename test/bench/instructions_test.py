@@ -20,8 +20,6 @@ PROGRAM = os.path.join(os.path.dirname(os.environ.get("RNIC_RUN", bench.PROGRAM)
 LIMIT = {"ring4": 1135, "incast16": 1150}
 
 
-@unittest.skipIf(shutil.which("valgrind") is None, "valgrind is not installed")
-@unittest.skipUnless(os.access(PROGRAM, os.X_OK), "rnic-bench is not built")
 class InstructionsPerHop(unittest.TestCase):
     def test_hop_costs_no_more_than_it_did(self):
         for case, limit in LIMIT.items():
@@ -33,4 +31,7 @@ class InstructionsPerHop(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if shutil.which("valgrind") is None or not os.access(PROGRAM, os.X_OK):
+        print("skipped: valgrind is not installed, or rnic-bench is not built")
+        sys.exit(77)
     unittest.main(verbosity=0)
