@@ -118,6 +118,26 @@ class Results:
             scenario = os.path.basename(os.path.abspath(self.folder))
         return os.path.splitext(os.path.basename(scenario))[0]
 
+    @property
+    def finished(self):
+        """Whether the run went to its end: all is over, or it ran for the duration asked for."""
+        status = self.summary.get("status")
+        return status == "complete" or (status == "stopped"
+                                        and self.parameter("duration") is not None)
+
+    def xoff(self, switch, senders=1):
+        """Queue length in bytes at which PFC pauses `senders` ports that fill it alike, or None.
+
+        Each may hold its reserve and alpha times what is left of the shared pool: the pool share s
+        of each settles at s = alpha (pool - senders s). None: no PFC, or the run did not say.
+        """
+        reserved, alpha = self.parameter("reserved"), self.parameter("alpha")
+        switches = self.summary.get("switches") or []
+        pool = switches[switch].get("pool_bytes") if switch < len(switches) else None
+        if None in (reserved, alpha, pool) or not self.parameter("lossless"):
+            return None
+        return senders * (reserved + alpha * pool / (1 + senders * alpha))
+
     def parameter(self, key):
         """Effective value of a parameter in its base unit, None when the run did not say.
 

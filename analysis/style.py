@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How pictures look: print size, readable in grey, units chosen once for an axis."""
 
+import functools
 import os
 import re
 import textwrap
@@ -12,18 +13,20 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
-WIDTH_INCH = 7.0  # two columns of a paper
+WIDTH_INCH = 170 / 25.4  # two columns of a paper
 PNG_DPI = 200
 
 # Lightness rises in even steps, so that the order survives a grey printer; line style and marker
 # differ as well.
 COLOURS = ("#10243f", "#a03020", "#2f7f6f", "#c08a20", "#7060a8", "#6aa0c8")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "x")
 LIGHT, DARK, HATCH = "#dfe6ee", "#7f95ad", "/////"
+HATCHES = ("", "/////", "....", "xxxx", "-----", "\\\\\\\\\\")
 
 SETTINGS = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7,
-    "ytick.labelsize": 7, "legend.fontsize": 7, "figure.titlesize": 9,
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5, "legend.fontsize": 7.5, "figure.titlesize": 8.5,
     "axes.linewidth": 0.6, "lines.linewidth": 1.1, "hatch.linewidth": 0.4,
     "axes.spines.top": False, "axes.spines.right": False,
     "svg.hashsalt": "rnic", "svg.fonttype": "none", "figure.dpi": 100,
@@ -32,6 +35,15 @@ SETTINGS = {
 TIME_UNITS = ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 RATE_UNITS = ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
+
+
+def styled(draw):
+    """A function that draws, with our settings in force while it does."""
+    @functools.wraps(draw)
+    def inside(*arguments):
+        with plt.rc_context(SETTINGS):
+            return draw(*arguments)
+    return inside
 
 
 def unit(largest, units):
@@ -55,6 +67,12 @@ def quantity(value, units):
     return f"{value / divisor:.4g} {name}"
 
 
+def about(size):
+    """Bytes in two digits: 9.1 kB, 300 kB."""
+    divisor, name = unit(size, BYTE_UNITS)
+    return f"{float(f'{size / divisor:.2g}'):g} {name}"
+
+
 def time_text(value_ps, beside_ps=None):
     """A time with its unit, or in the unit of the one it stands beside."""
     divisor, name = time_unit(value_ps if beside_ps is None else beside_ps)
@@ -62,7 +80,10 @@ def time_text(value_ps, beside_ps=None):
 
 
 def size_text(value):
-    """Bytes in the binary unit when that is a whole number: 64 MiB, 6 MB."""
+    """Bytes in the binary unit when only that makes a short number: 64 MiB, but 6 MB, 256 kB."""
+    if value % 1000 == 0:
+        divisor, name = next((each for each in BYTE_UNITS if value >= each[0]), BYTE_UNITS[-1])
+        return f"{value / divisor:g} {name}"
     for shift, name in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if value >= 1 << shift and value % (1 << shift) == 0:
             return f"{int(value) >> shift} {name}"

@@ -6,13 +6,14 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from analysis.cli import bench, build, decode, plot, run, setup, test  # noqa: E402
+from analysis.cli import bench, build, decode, gallery, plot, run, setup, test  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
 
 COMMANDS = {
-    "run": (run.main, "run a scenario: install what is missing, build, simulate, draw"),
+    "run": (run.main, "run a scenario or a sweep: install what is missing, build, simulate, draw"),
     "test": (test.main, "run all tests, the fast ones first"),
-    "plot": (plot.main, "draw a results folder again"),
+    "plot": (plot.main, "draw a results folder again, or many together"),
+    "gallery": (gallery.main, "run small scenarios and make doc/gallery.rst with their pictures"),
     "decode": (decode.main, "print a capture, one line a frame, and check it"),
     "bench": (bench.main, "measure the speed beside a yardstick of stock ns-3"),
     "setup": (setup.main, "install the packages that are missing"),
@@ -37,7 +38,7 @@ def main(argv):
     try:
         return COMMANDS[argv[0]][0](argv[1:])
     except Failure as failure:
-        print(f"rnic: {failure}", file=sys.stderr)
+        print(failure if failure.bare else f"rnic: {failure}", file=sys.stderr)
         return failure.status
     except KeyboardInterrupt:
         print("rnic: interrupted", file=sys.stderr)

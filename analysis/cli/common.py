@@ -9,11 +9,15 @@ PYTHON = "/usr/bin/python3"
 
 
 class Failure(Exception):
-    """Ends the command with one line and an exit status (2: bad input or missing packages)."""
+    """Ends the command with one line and an exit status (2: bad input or missing packages).
 
-    def __init__(self, text, status=2):
+    bare: the line begins with its place, as the runner's own do, not with "rnic:".
+    """
+
+    def __init__(self, text, status=2, bare=False):
         super().__init__(text)
         self.status = status
+        self.bare = bare
 
 
 def say(text):

@@ -99,7 +99,7 @@ class RunTest(FolderTest):
         with mock.patch.object(setup, "install"), mock.patch.object(build, "release"), \
                 mock.patch.object(run, "RUNNER", program(self.folder, "runner", script)), \
                 mock.patch.object(plot, "drawable", return_value=True), \
-                mock.patch.object(plot, "draw", side_effect=drawn.append), \
+                mock.patch.object(plot, "draw_overview", side_effect=drawn.append), \
                 contextlib.redirect_stdout(io.StringIO()):
             return run.main(list(arguments)), drawn
 

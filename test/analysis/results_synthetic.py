@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 
 
 def write(folder, summary, **tables):
@@ -22,6 +23,8 @@ HEADERS = {
     "rates": "time_ps,qp,rate_bps,alpha".split(","),
     "queues": "time_ps,port,class,queue_bytes".split(","),
     "pauses": "start_ps,end_ps,port,class".split(","),
+    "cnps": "time_ps,qp,rate_bps".split(","),
+    "links": "time_ps,port,busy_ratio".split(","),
 }
 
 
@@ -55,8 +58,8 @@ def ring(folder, ranks=4, delayed=None, equal_rates=True):
         "parameters": {"switch.ecn_kmin": {"value": 400000, "unit": "bytes"},
                        "switch.ecn_kmax": {"value": 1600000, "unit": "bytes"}},
         "collectives": [{"name": "allreduce", "algorithm": "ring", "ranks": ranks,
-                         "bytes": 67108864, "steps": steps, "time_ps": end,
-                         "ideal_ps": 8228293000, "verified": True}],
+                         "bytes": 67108864, "steps": steps, "start_ps": 0, "time_ps": end,
+                         "ideal_ps": steps * step_ps - 1000, "verified": True}],
         "flows": {"count": ranks * steps, "completed": ranks * steps},
         "pfc": {"pauses": 0, "resumes": 0}, "ecn_marked": 0, "cnps_sent": 0,
     }
@@ -64,7 +67,7 @@ def ring(folder, ranks=4, delayed=None, equal_rates=True):
           queues=table("queues", queues), pauses=table("pauses", []))
 
 
-def incast(folder, senders=16, unfinished=False):
+def incast(folder, senders=16, unfinished=False, seed=1):
     """Senders to one receiver with a queue that passes Kmax, cuts and pauses."""
     end = senders * 540000000
     flows = []
@@ -76,18 +79,70 @@ def incast(folder, senders=16, unfinished=False):
     for tick in range(300):
         time = end * tick // 300
         for sender in range(senders):
-            rate = 4e10 / (1 + ((tick * 7 + sender * 13) % 60) / 6)
+            rate = 4e10 / (1 + ((tick * 7 + sender * 13 * seed) % 60) / 6)
             rates.append([time, f"{sender}->{senders}", int(rate), 0.5])
-        queues.append([time, f"switch0.port{senders}", 3, 250000 * ((tick * 37) % 100) // 100])
+        queues.append([time, f"switch0 port {senders}", 3,
+                       2500000 * ((tick * 37 * seed) % 100) // 100])
     for sender in range(senders):
         for burst in range(3):
             start = 50000000 * burst + 1000000 * sender
-            pauses.append([start, start + 20000000, f"host{sender}.port0", 3])
+            pauses.append([start, start + 20000000, f"host{sender}", 3])
+    cnps = [[50000000 * (tick + 1) + 1000 * sender, f"{sender}->{senders}", 1000000000]
+            for sender in range(senders) for tick in range(1 + sender % 7)]
+    # Busy for three quarters of the time, and for one.
+    links = [row for port, first in ((f"switch0 port {senders}", 0.75), ("host0", 0.25))
+             for row in ([100, port, 1], [int(end * first), port, 1],
+                         [int(end * first) + 100, port, 0], [end, port, 0])]
     summary = {
-        "scenario": f"incast-{senders}.toml", "sim_end_ps": end,
-        "parameters": {"switch": {"ecn_kmin_bytes": 5000, "ecn_kmax_bytes": 200000}},
+        "scenario": f"incast-{senders}.toml", "sim_end_ps": end, "status": "complete",
+        "seed": seed,
+        "parameters": {"topology": {"kind": {"value": "star", "unit": "name"}},
+                       "switch": {"ecn_kmin_bytes": 5000, "ecn_kmax_bytes": 200000,
+                                  "lossless": True, "reserved_bytes": 4096, "alpha": 0.125}},
+        "switches": [{"pool_bytes": 3600000}],
         "collectives": [], "flows": {"count": senders, "completed": senders - unfinished},
         "pfc": {"pauses": 48, "resumes": 48}, "ecn_marked": 5120, "cnps_sent": 640,
     }
     write(folder, summary, flows=table("flows", flows), rates=table("rates", rates),
-          queues=table("queues", queues), pauses=table("pauses", pauses))
+          queues=table("queues", queues), pauses=table("pauses", pauses),
+          cnps=table("cnps", cnps), links=table("links", links))
+
+
+def ring_ideal_ps(ranks, size):
+    return 2 * (ranks - 1) * (2335200 + size // ranks * 80)
+
+
+def ring_time_ps(ranks, size, seed=1):
+    return ring_ideal_ps(ranks, size) * (100 + seed) // 100
+
+
+def small_ring(folder, ranks, size, seed=1, cc="none", status="complete"):
+    """Only what a comparison asks of an all-reduce."""
+    time = ring_time_ps(ranks, size, seed)
+    latency = {"none": 0, "dcqcn": 250000}[cc]  # changes whenever cc does
+    write(folder, {
+        "scenario": "ring.toml", "seed": seed, "status": status, "sim_end_ps": time,
+        "parameters": {"topology": {"hosts": {"value": ranks, "unit": "count"},
+                                    "rate": {"value": 100000000000, "unit": "bps"}},
+                       "nic": {"rx_latency": {"value": latency, "unit": "ps"}},
+                       "cc": {"kind": {"value": cc, "unit": "name"}},
+                       "run": {"seed": {"value": seed, "unit": "count"}},
+                       "workload": {"bytes": {"value": size, "unit": "bytes"}}},
+        "collectives": [{"name": "allreduce", "algorithm": "ring", "ranks": ranks, "bytes": size,
+                         "time_ps": time, "ideal_ps": ring_ideal_ps(ranks, size),
+                         "busbw_bps": 8e12 * size / time * 2 * (ranks - 1) / ranks}]})
+
+
+def traffic(folder, cc, seed):
+    """Flows of many sizes; congestion control makes the tail shorter."""
+    dice = random.Random(f"{cc} {seed}")
+    rows = []
+    for number in range(400):
+        size = int(10 ** dice.uniform(2, 7))
+        slowdown = 1 + dice.expovariate(0.2 if cc == "none" else 0.8)
+        rows.append([number, number % 8, 8, "write", size, 0, 1000, 1000, 1000, 1000, slowdown,
+                     0, 0])
+    write(folder, {
+        "scenario": "traffic.toml", "seed": seed, "status": "complete", "collectives": [],
+        "parameters": {"cc": {"kind": {"value": cc, "unit": "name"}}},
+        "flows": {"count": 400, "completed": 400}}, flows=table("flows", rows))

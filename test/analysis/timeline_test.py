@@ -92,9 +92,10 @@ class TimelineTest(unittest.TestCase):
 
     def test_files_and_same_bytes_again(self):
         synthetic.ring(self.folder.name)
-        paths = draw.draw(self.folder.name)
+        paths = draw.draw(self.folder.name, ["timeline"])
         first = [pathlib.Path(path).read_bytes() for path in paths]
-        again = [pathlib.Path(path).read_bytes() for path in draw.draw(self.folder.name)]
+        again = [pathlib.Path(path).read_bytes()
+                 for path in draw.draw(self.folder.name, ["timeline"])]
         self.assertEqual([os.path.basename(path) for path in paths],
                          ["timeline.png", "timeline.svg"])
         self.assertEqual(first, again)
