@@ -39,6 +39,37 @@ struct Wave
     {
     }
 
+    /**
+     * The same frame @p n times. As soon as one more shifts every time by the same amount, each
+     * further one does too: times are only added to and compared.
+     */
+    void Repeat(uint32_t frameBytes, uint64_t n)
+    {
+        std::vector<uint64_t> before;
+        while (n > 0)
+        {
+            before = free;
+            const uint64_t arrivedBefore = arrived;
+            Send(frameBytes);
+            n--;
+            const uint64_t shift = arrived - arrivedBefore;
+            bool even = true;
+            for (size_t hop = 0; hop < free.size(); hop++)
+            {
+                even = even && free[hop] - before[hop] == shift;
+            }
+            if (even)
+            {
+                arrived += n * shift;
+                for (uint64_t &time : free)
+                {
+                    time += n * shift;
+                }
+                return;
+            }
+        }
+    }
+
     void Send(uint32_t frameBytes)
     {
         uint64_t at = 0;
@@ -76,15 +107,18 @@ uint64_t RnicIdealTransferPs(RnicJobVerb verb, uint64_t bytes, uint32_t mtu,
     const std::vector<uint32_t> pieces = RnicJobMessages(bytes);
     for (size_t piece = 0; piece < pieces.size(); piece++)
     {
-        uint64_t left = pieces[piece];
-        const uint64_t n = left == 0 ? 1 : (left + mtu - 1) / mtu;
-        for (uint64_t i = 0; i < n; i++)
+        const uint64_t n = pieces[piece] == 0 ? 1 : (uint64_t(pieces[piece]) + mtu - 1) / mtu;
+        const uint32_t last = static_cast<uint32_t>(pieces[piece] - (n - 1) * mtu);
+        const bool withImm = imm && piece + 1 == pieces.size();
+        if (n > 1)
         {
-            uint32_t payload = static_cast<uint32_t>(std::min<uint64_t>(left, mtu));
-            uint8_t opcode = OpcodeOf(write, imm && piece + 1 == pieces.size(), i, n);
-            wave.Send(wire_frame_length(opcode, 0, payload));
-            left -= payload;
+            wave.Send(wire_frame_length(OpcodeOf(write, withImm, 0, n), 0, mtu));
         }
+        if (n > 2)
+        {
+            wave.Repeat(wire_frame_length(OpcodeOf(write, withImm, 1, n), 0, mtu), n - 2);
+        }
+        wave.Send(wire_frame_length(OpcodeOf(write, withImm, n - 1, n), 0, last));
     }
     return wave.arrived;
 }

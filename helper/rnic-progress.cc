@@ -23,10 +23,10 @@ constexpr int BAR_CELLS = 24;
 
 volatile std::sig_atomic_t g_interrupted = 0;
 
-void OnInterrupt(int)
+void OnInterrupt(int number)
 {
     g_interrupted = 1;
-    std::signal(SIGINT, SIG_DFL);
+    std::signal(number, SIG_DFL);
 }
 
 double Seconds(std::chrono::steady_clock::duration d)
@@ -45,6 +45,11 @@ RnicProgress::RnicProgress(std::string name, uint64_t hops)
 void RnicProgress::CatchInterrupt()
 {
     std::signal(SIGINT, OnInterrupt);
+    std::signal(SIGTERM, OnInterrupt);
+    if (std::signal(SIGHUP, OnInterrupt) == SIG_IGN)
+    {
+        std::signal(SIGHUP, SIG_IGN); // nohup
+    }
 }
 
 bool RnicProgress::IsInterrupted()

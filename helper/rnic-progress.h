@@ -25,9 +25,9 @@ public:
     /** @param hops  packet hops the job will take if nothing is lost, to tell how much is done */
     RnicProgress(std::string name, uint64_t hops);
 
-    /** From now on SIGINT ends the run after the current event; a second one kills. */
+    /** From now on SIGINT, SIGTERM or SIGHUP ends the run in order; the second one kills. */
     static void CatchInterrupt();
-    /** @returns whether SIGINT came. */
+    /** @returns whether one of them came. */
     static bool IsInterrupted();
 
     /** Also end the run when @p broken says so. */

@@ -387,9 +387,11 @@ void RnicRunner::Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &e
         end.status = RnicProgress::IsInterrupted() || m_full ? RnicRunEnd::PARTIAL
                      : nowPs >= stopPs                       ? RnicRunEnd::STOPPED
                                                              : RnicRunEnd::STALLED;
-        end.simEndPs = end.status == RnicRunEnd::STOPPED
-                           ? stopPs
-                           : engine_now_ps(RnicEngine::Get()->GetEngine());
+        const struct engine *engine = RnicEngine::Get()->GetEngine();
+        // That nothing is left is noticed later, sooner or later.
+        end.simEndPs = end.status == RnicRunEnd::STOPPED   ? stopPs
+                       : end.status == RnicRunEnd::STALLED ? engine_last_ps(engine)
+                                                           : engine_now_ps(engine);
     }
     const bool quiet = end.status == RnicRunEnd::COMPLETE || end.status == RnicRunEnd::STALLED;
     end.measures = measures.Finish(end.simEndPs, quiet);
@@ -468,7 +470,15 @@ RnicExit RnicRunner::Run(const std::string &folder)
     {
         job.SuppressPlacement(static_cast<uint32_t>(s.run.suppressPlacement));
     }
-    job.Setup();
+    try
+    {
+        job.Setup();
+    }
+    catch (const std::runtime_error &error)
+    {
+        throw s.Error("nic", std::string(error.what()) + "; write larger max_qp, max_mr or max_cq, "
+                                                         "or fewer transfers");
+    }
     series = std::make_unique<RnicSeries>(job, s.run.series, s.run.samplePs);
     RnicMeasures measures(s, job);
     RnicProgress progress(s.name, ExpectedHops(graph));

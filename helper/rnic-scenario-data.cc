@@ -5,6 +5,7 @@
 #include "rnic-scenario.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace ns3
 {
@@ -14,7 +15,25 @@ namespace
 
 constexpr uint64_t ETHERNET_MTU = 1500; // what ns-3's own traffic may send
 
+/* What a file or a command line holds may not break the line or drive the terminal. */
+std::string OneLine(const std::string &text)
+{
+    std::string line;
+    for (const char c : text)
+    {
+        const auto code = static_cast<unsigned char>(c);
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", code);
+        line += code < 0x20 || code == 0x7f ? std::string(escape) : std::string(1, c);
+    }
+    return line;
+}
+
 } // namespace
+
+RnicScenarioError::RnicScenarioError(const std::string &line) : std::runtime_error(OneLine(line))
+{
+}
 
 std::string RnicScenario::Place(const std::string &key) const
 {

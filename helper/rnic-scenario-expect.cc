@@ -12,6 +12,7 @@ namespace
 {
 
 constexpr uint64_t MAX_BOUND = uint64_t(1) << 53; /* a double holds it */
+constexpr double MAX_TOLERANCE = 1e6;
 
 /* First names an expect may begin with: the objects of summary.json. */
 const std::vector<std::string> g_results = {
@@ -144,14 +145,14 @@ void RnicReadExpect(RnicTomlDocument &document, const RnicTomlValue &table, Rnic
                     const std::string how = "a share such as \"5%\" or 0.05";
                     if (value.IsNumber())
                     {
-                        expect.tolerance = value.Number(0, 1e6);
+                        expect.tolerance = value.Number(0, MAX_TOLERANCE);
                         return;
                     }
                     const std::string text = value.String(how);
                     char *end = nullptr;
                     expect.tolerance = std::strtod(text.c_str(), &end) / 100;
                     if (end == text.c_str() || std::strcmp(end, "%") != 0 ||
-                        !(expect.tolerance >= 0))
+                        !(expect.tolerance >= 0 && expect.tolerance <= MAX_TOLERANCE))
                     {
                         value.Fail("\"" + text + "\" is no share; write " + how);
                     }

@@ -30,7 +30,7 @@ std::string ReadName(const RnicTomlValue &value, const RnicScenario &scenario)
     return name;
 }
 
-/* The whole text is the pattern with its numbers. */
+/* The whole text is the pattern with its numbers, of at most nine digits. */
 bool Matches(const std::string &text, const char *pattern, uint32_t *a, uint32_t *b)
 {
     int used = -1;
@@ -69,7 +69,7 @@ void ReadOf(const RnicTomlValue &value, const RnicScenario &s, RnicScenarioMeasu
                                 ? "\"switch0 port 2\""
                                 : "\"flow 0\", \"host2\" or \"switch0 port 2\"";
     const std::string text = measure.of = value.String(how);
-    if (Matches(text, "switch%u port %u", &measure.number, &measure.port))
+    if (Matches(text, "switch%9u port %9u", &measure.number, &measure.port))
     {
         measure.where = RnicScenarioMeasure::PORT;
         if (!s.star)
@@ -84,12 +84,12 @@ void ReadOf(const RnicTomlValue &value, const RnicScenario &s, RnicScenarioMeasu
     {
         value.Fail("\"" + text + "\" has no queue; write a port of a switch, such as " + how);
     }
-    if (MatchesOne(text, "flow %u", &measure.number))
+    if (MatchesOne(text, "flow %9u", &measure.number))
     {
         measure.where = RnicScenarioMeasure::FLOW;
         CheckNumber(value, "flow", measure.number, Flows(s));
     }
-    else if (MatchesOne(text, "host%u", &measure.number))
+    else if (MatchesOne(text, "host%9u", &measure.number))
     {
         measure.where = RnicScenarioMeasure::HOST;
         CheckNumber(value, "host", measure.number, s.hosts);

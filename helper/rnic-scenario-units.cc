@@ -89,6 +89,8 @@ UnitList UnitsOf(wire_unit unit)
     }
 }
 
+constexpr unsigned MAX_DIGITS = 18; /* 64 bits hold them */
+
 struct Digits
 {
     uint64_t mantissa = 0;
@@ -97,7 +99,7 @@ struct Digits
     bool ok = false;
 };
 
-/* Digits with at most one point; at most 18 significant ones, so that 64 bits hold them. */
+/* Digits with at most one point; not ok: none, or more than MAX_DIGITS. */
 Digits ReadDigits(const std::string &text)
 {
     Digits d;
@@ -116,7 +118,7 @@ Digits ReadDigits(const std::string &text)
         {
             break;
         }
-        if (++digits > 18)
+        if (++digits > MAX_DIGITS)
         {
             return d;
         }
@@ -185,7 +187,10 @@ bool RnicParseQuantity(const std::string &text, wire_unit unit, uint64_t &value,
     Digits d = ReadDigits(text);
     if (!d.ok)
     {
-        error = "\"" + text + "\" is not a number with a unit" + expect;
+        error = "\"" + text + "\" " +
+                (d.end < MAX_DIGITS ? "is not a number with a unit"
+                                    : "has more than " + std::to_string(MAX_DIGITS) + " digits") +
+                expect;
         return false;
     }
     size_t at = text.find_first_not_of(' ', d.end);

@@ -22,11 +22,11 @@
 namespace ns3
 {
 
-/** Bad input; what() is the whole line. */
+/** Bad input; what() is the whole line, and one: control characters are written as \xNN. */
 class RnicScenarioError : public std::runtime_error
 {
 public:
-    using std::runtime_error::runtime_error;
+    explicit RnicScenarioError(const std::string &line);
 };
 
 /** A place that cannot be written, or a full disk; what() is the whole line. */

@@ -71,7 +71,7 @@ private:
                    {"0.0001ns", WIRE_UNIT_TIME, "whole number of ps"},
                    {"0.5B", WIRE_UNIT_BYTES, "whole number of bytes"},
                    {"99999999999999999h", WIRE_UNIT_TIME, "too large"},
-                   {"1234567890123456789s", WIRE_UNIT_TIME, "not a number"}};
+                   {"1234567890123456789s", WIRE_UNIT_TIME, "more than 18 digits"}};
         for (const auto &entry : bad)
         {
             uint64_t value = 77;
@@ -118,10 +118,59 @@ private:
         NS_TEST_EXPECT_MSG_EQ(Write(8192, {{100 * gbps, us, 0}, {10 * gbps, us, 5 * us}}),
                               (4174 + 8) * 80 + us + 5 * us + (4174 + 20 + 4158 + 8) * 800 + us,
                               "");
+        // too many packets to go one by one; the first of each message of 1 GiB has 16 B more
+        const uint64_t pieces = 1 << 19;
+        NS_TEST_EXPECT_MSG_EQ(Write(pieces << 30, {{100 * gbps, 0, 0}}),
+                              pieces * (262144 * (4158 + 20) + 16) * 80 - 12 * 80, "512 TiB");
+        Recurrence();
         NS_TEST_EXPECT_MSG_EQ(RnicIdealPackets(0, 4096), 1, "");
         NS_TEST_EXPECT_MSG_EQ(RnicIdealPackets(4097, 4096), 2, "");
         NS_TEST_EXPECT_MSG_EQ(RnicIdealPackets((uint64_t(1) << 30) + 1, 4096), 262145, "");
         Ring();
+    }
+
+    /** The same, one packet after the other. */
+    void Recurrence()
+    {
+        const uint64_t gbps = 1000000000;
+        const std::vector<std::vector<RnicIdealHop>> paths = {
+            {{100 * gbps, 7, 0}},
+            {{2880 * gbps, 7, 0}, {2880 * gbps, 3, 1001}},
+            {{12345678901, 0, 5}, {12345678901, 1, 0}, {12345678901, 1, 99999999}},
+            {{100 * gbps, 7, 0}, {40 * gbps, 3, 0}, {100 * gbps, 5, 0}},
+            {{25 * gbps, 7, 0}, {400 * gbps, 3, 0}}};
+        for (const auto &path : paths)
+        {
+            for (uint32_t packets : {1u, 2u, 3u, 4u, 5u, 100u, 3001u})
+            {
+                for (uint32_t last : {1u, 511u, 1024u})
+                {
+                    NS_TEST_EXPECT_MSG_EQ(
+                        RnicIdealTransferPs(RnicJobVerb::WRITE, (packets - 1) * 1024 + last, 1024,
+                                            path),
+                        OneByOne(packets, last, path), packets << " packets, the last " << last);
+                }
+            }
+        }
+    }
+
+    uint64_t OneByOne(uint32_t packets, uint32_t last, const std::vector<RnicIdealHop> &path)
+    {
+        std::vector<uint64_t> free(path.size(), 0);
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < packets; i++)
+        {
+            const uint64_t payload = i + 1 == packets ? (last + 3) / 4 * 4 : 1024;
+            const uint64_t bytes = payload + 62 + (i == 0 ? 16 : 0);
+            at = 0;
+            for (size_t hop = 0; hop < path.size(); hop++)
+            {
+                const uint64_t start = std::max(at + path[hop].beforePs, free[hop]);
+                free[hop] = start + wire_line_time_ps(bytes + 20, path[hop].rateBps);
+                at = start + wire_line_time_ps(bytes + 8, path[hop].rateBps) + path[hop].delayPs;
+            }
+        }
+        return at;
     }
 
     uint64_t Write(uint64_t bytes, const std::vector<RnicIdealHop> &path)

@@ -352,6 +352,7 @@ static void run_arrival(struct engine *engine, uint32_t port, struct wire_frame 
 {
     enum wire_drop drop = run_line(engine, port, frame);
 
+    engine->last_ps = engine->now_ps;
     if (WIRE_UNLIKELY(drop != WIRE_DROP_NONE)) {
         run_drop(engine, port, frame, drop);
         return;
@@ -388,7 +389,7 @@ static void run_wake(struct engine *engine, uint32_t port)
     struct engine_port *cold = &engine->ports[port];
 
     cold->wake_repeats = cold->wake_ps == engine->now_ps ? cold->wake_repeats + 1 : 0;
-    cold->wake_ps = engine->now_ps;
+    cold->wake_ps = engine->last_ps = engine->now_ps;
     WIRE_ASSERT(cold->wake_repeats < WAKE_REPEATS_MAX);
     if ((mac->flags & ENGINE_MAC_SWITCH) != 0) {
         fabric_wake(mac->sw, engine->now_ps);
@@ -507,4 +508,9 @@ uint64_t engine_now_ps(const struct engine *engine)
 void engine_stop(struct engine *engine)
 {
     engine->stop = true;
+}
+
+uint64_t engine_last_ps(const struct engine *engine)
+{
+    return engine->last_ps;
 }

@@ -77,6 +77,7 @@ static void user_events_go_by_time_port_and_call(void)
     CHECK_EQ(engine_now_ps(notes->star->engine), 899);
     CHECK_EQ(engine_run(notes->star->engine, WIRE_NEVER), 1);
     CHECK_EQ(engine_now_ps(notes->star->engine), 900); /* not NEVER */
+    CHECK_EQ(engine_last_ps(notes->star->engine), 0);  /* the caller's own do not count */
     for (size_t i = 0; i < 9; i++)
         CHECK_EQ(notes->value[i], i);
     engine_at(notes->star->engine, 0, 901, user_note,
@@ -125,6 +126,9 @@ static void user_event_may_post(void)
     engine_at(notes->star->engine, 3, 777, user_send, &user);
     engine_run(notes->star->engine, WIRE_NEVER);
     CHECK_EQ(notes->star->nic[1]->rx[0].time_ps, 777 + 2 * (7200 + US));
+    CHECK_EQ(engine_last_ps(notes->star->engine), 777 + 2 * (7200 + US));
+    engine_run(notes->star->engine, 9 * US);
+    CHECK_EQ(engine_last_ps(notes->star->engine), 777 + 2 * (7200 + US));
     notes_free(notes);
 }
 

@@ -49,6 +49,12 @@ SPOILT = {
     "unknown preset": (STAR + "[cc]\npreset = \"x\"\n", "10:10: cc.preset", "paper-2015"),
     "key of another kind": (STAR + "senders = 2\n", "9:1: workload.senders", '"incast"'),
     "no page": (STAR.replace("[nic]", "[nic]\npage = 5000"), "5:8: nic.page", "power of two"),
+    "more digits than 64 bits": (STAR + "[switch]\nbuffer = \"9999999999999999999B\"\n",
+                                 "10:10: switch.buffer", "more than 18 digits"),
+    "a value that breaks the line": (STAR + "[cc]\nkind = \"a\\nb\\u001b[2J\\u0000c\"\n",
+                                     "10:8: cc.kind", '"a\\x0ab\\x1b[2J\\x00c" is unknown'),
+    "a key that breaks the line": (STAR + "[cc]\n\"a\\nb\" = 1\n", "10:1: cc.a\\x0ab", "unknown"),
+    "more than the card has": (STAR.replace("[nic]", "[nic]\nmax_qp = 1"), "4:1: nic", "max_qp"),
     "no path MTU": (STAR.replace("[nic]", "[nic]\nmtu = 1500"), "5:7: nic.mtu", "4096"),
     "no workload": ("[topology]\nhosts = 4\n", "1:1: workload.kind", "missing"),
     "no hosts": ("[workload]\nkind = \"allreduce\"\n", "1:1: topology.hosts", "missing"),
@@ -72,6 +78,8 @@ SPOILT = {
     "expect of nothing": (STAR + "[[expect]]\nwhat = \"pcf.pauses\"\nmin = 1\n",
                           "10:8: expect.0.what", '"pfc"'),
     "expect without bound": (STAR + "[[expect]]\nwhat = \"seed\"\n", "9:1: expect.0", "bound"),
+    "any tolerance": (STAR + "[[expect]]\nwhat = \"seed\"\nnear = 1\ntolerance = \"inf%\"\n",
+                      "12:13: expect.0.tolerance", "no share"),
     "near without tolerance": (STAR + "[[expect]]\nwhat = \"seed\"\nnear = 1\n", "9:1: expect.0",
                                "tolerance"),
     "no ns-3 attribute": (STAR + "[ns3]\n\"ns3::RnicLink::Nix\" = 1\n",
@@ -122,7 +130,8 @@ class BadInput(RunnerCase):
                 begin = f"{os.path.join(self.tmp, 's.toml')}:{place}: "
                 self.check(run, begin, also)
                 # What only a network finds wrong, --check does not find.
-                if name not in ("no ns-3 attribute", "ns-3 value", "ns-3 name of a key"):
+                if name not in ("no ns-3 attribute", "ns-3 value", "ns-3 name of a key",
+                                "more than the card has"):
                     self.check(self.run_file(self.write(text), "--check"), begin, also)
 
     def test_check_runs_nothing_and_tells_whole_keys(self):

@@ -275,6 +275,10 @@ class Endings(RunnerCase):
     def test_a_dead_line_is_an_error_not_a_hang(self):
         run = self.run_text(STAR, "topology.loss=1", "nic.timeout=1")
         self.assertEqual(run.status, 1)
+        run = self.run_text(MIXED, "topology.loss=1", "nic.timeout=1")
+        self.assertEqual(run.status, 1)
+        self.assertEqual(run.summary["flows"]["completed"], 0)
+        self.assertIs(run.summary["flows"]["verified"], False)
         self.assertIn("RETRY_EXC_ERR", run.err)
 
     def test_standing_still_names_who_waits(self):
@@ -284,6 +288,13 @@ class Endings(RunnerCase):
         self.assertIn("host 0 -> 1", run.err)
         self.assertIn("waits for its data", run.err)
 
+    def test_standing_still_ends_at_one_time(self):
+        ends = {self.run_text(STAR, "topology.loss=1", "nic.timeout=1", "nic.retry_cnt=1",
+                              *sets).summary["sim_end_ps"]
+                for sets in ([], ["run.drive=wake"], ["run.sample=3us"], ["run.series=[]"],
+                             ["run.trace=true"])}
+        self.assertEqual(len(ends), 1, ends)
+
     def test_what_a_card_could_not_tell_is_an_error(self):
         flows = "[[workload.flow]]\nsrc = 0\ndst = 1\nbytes = 64\n" * 2000
         run = self.run_text(MIXED[:MIXED.index("[[")] + flows, "nic.poll_latency=1ms")
@@ -291,6 +302,11 @@ class Endings(RunnerCase):
         self.assertIn("found no room", run.err)
 
     def test_interrupt_leaves_partial_results(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number.name):
+                self.interrupted_by(number)
+
+    def interrupted_by(self, number):
         text = ALONE.format(rate="100Gbps", bytes=10**12, verb="write")
         folder = os.path.join(self.tmp, "out")
         process = subprocess.Popen(
@@ -301,7 +317,7 @@ class Endings(RunnerCase):
             self.assertLess(time.time(), deadline)
             time.sleep(0.05)
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, out + err)
         self.assertIn("partial", err)

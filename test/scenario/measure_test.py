@@ -183,6 +183,8 @@ class Refused(RunnerCase):
                          "write a number below 2"),
         "no such host": (measure("a", "rate", "host3", "0us", "1us"), "21:6: measure.0.of",
                          "write a number below 3"),
+        "a host of 33 bits": (measure("a", "rate", "host4294967296", "0us", "1us"),
+                              "21:6: measure.0.of", "nothing that is measured"),
         "no such port": (measure("a", "rate", "switch0 port 3", "0us", "1us"), "21:6: measure.0.of",
                          "write a number below 3"),
         "no such switch": (measure("a", "rate", "switch1 port 0", "0us", "1us"),
