@@ -459,6 +459,12 @@ static void run_event(struct engine *engine, const struct engine_event *event)
         engine_run_serve(engine);
 }
 
+/* All that is left are events of timers that were switched off: nothing will happen any more. */
+static inline bool run_is_over(const struct engine *engine)
+{
+    return engine->wheel->pending == engine->unwanted;
+}
+
 /* ---- contract ---- */
 
 uint64_t engine_run(struct engine *engine, uint64_t until_ps)
@@ -470,7 +476,8 @@ uint64_t engine_run(struct engine *engine, uint64_t until_ps)
     WIRE_ASSERT(until_ps >= engine->now_ps);
     engine->busy = engine->running = true;
     engine->stop = false;
-    while (!engine->stop && engine_wheel_pop(engine->wheel, until_ps, &event)) {
+    while (!engine->stop && !(until_ps == WIRE_NEVER && run_is_over(engine)) &&
+           engine_wheel_pop(engine->wheel, until_ps, &event)) {
         WIRE_ASSERT(event.time_ps >= engine->now_ps);
         engine->now_ps = event.time_ps;
         run_event(engine, &event);
@@ -494,10 +501,7 @@ uint64_t engine_run_one(struct engine *engine)
 
 uint64_t engine_next_ps(const struct engine *engine)
 {
-    /* A timer that was switched off leaves its event behind: nothing will happen then. */
-    if (engine->wheel->pending == engine->unwanted)
-        return WIRE_NEVER;
-    return engine_wheel_peek_ps(engine->wheel);
+    return run_is_over(engine) ? WIRE_NEVER : engine_wheel_peek_ps(engine->wheel);
 }
 
 uint64_t engine_now_ps(const struct engine *engine)

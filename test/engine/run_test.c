@@ -290,6 +290,8 @@ static void timer_that_is_off_is_nothing_to_come(void)
     nic->wake_ps = WIRE_NEVER;
     engine_touch(star->engine, 0);
     CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
+    CHECK_EQ(engine_run(star->engine, WIRE_NEVER), 0); /* to the end: it is here */
+    CHECK_EQ(engine_now_ps(star->engine), 0);
     engine_run(star->engine, 60 * US); /* one of the three has gone by */
     CHECK_EQ(engine_next_ps(star->engine), WIRE_NEVER);
     nic->wake_ps = 65 * US;
