@@ -16,6 +16,7 @@ MAX_LINES = 6        # more QPs than that become a band with its mean
 MAX_PAUSED_PORTS = 12
 MAX_CNP_ROWS = 32    # more QPs than that become a count in time
 MAX_LINKS = 40
+LINK_BINS = 250      # of the time axis when a line has more samples; each is a mean
 
 
 def phase_of(text):
@@ -30,24 +31,30 @@ def _label_every(steps, span):
 
 
 def draw_steps(axes, steps, scale, span):
-    """One row a rank, one bar a step: from its first byte sent until its chunk has come in."""
+    """One row a rank, one bar a step: from its first byte sent until its chunk has come in.
+
+    A rank that comes late posts several steps at once; of each only what follows the end of the
+    step before is drawn, so that none hides another.
+    """
     ranks = np.unique(steps["rank"])
     shown = ranks[:MAX_ROWS]
     row = {rank: index for index, rank in enumerate(shown)}
     every = _label_every(steps, span)
     looks = {"reduce-scatter": {"facecolor": style.LIGHT, "hatch": style.HATCH},
              "all-gather": {"facecolor": style.DARK}}
-    bars = {}
-    for index in range(len(steps)):
+    bars, ends = {}, {}
+    for index in np.lexsort((steps["step"], steps["rank"])):
         rank = steps["rank"][index]
         start, end = steps["send_start_ps"][index], steps["recv_end_ps"][index]
         if rank not in row or not np.isfinite(start):
             continue
+        start = max(start, ends.get(rank, start))
         end = max(start, end) if np.isfinite(end) else span[1]
+        ends[rank] = end
         bars.setdefault((row[rank], phase_of(steps["phase"][index])), []).append(
             (start / scale, (end - start) / scale))
         step = int(steps["step"][index])
-        if step % every == 0 and len(shown) <= 32:
+        if step % every == 0 and len(shown) <= 32 and end - start > 0.02 * (span[1] - span[0]):
             axes.text((start + end) / 2 / scale, row[rank], f"{step}",
                       ha="center", va="center", fontsize=6.5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
@@ -206,7 +213,7 @@ def draw_queue(axes, queues, scale, results, port, prio, begin="", top=None):
     title = begin + port + ("\n" if len(inside) > 2 else " ") + f"class {int(prio)}, peak {height}"
     # Thresholds out of reach are told where the legend would be, when it has no entry.
     if above and not inside:
-        title += f"; above the range: {', '.join(above)}"
+        title += f"\nabove the range: {', '.join(above)}"
     axes.set_title(title, loc="left")
     if inside:
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=3, frameon=False,
@@ -266,9 +273,12 @@ def draw_links(axes, links, scale, span):
     """A row a port: how busy its line is, from empty to full, with its mean on the right."""
     rows = _busy_rows(links)
     for index, (mean, _, times, shares) in enumerate(rows):
-        times, shares = style.thin(times, shares, 600)
+        if len(times) > LINK_BINS:
+            edges = np.linspace(times[0], times[-1], LINK_BINS + 1)
+            times, shares = edges, style.binned(times, shares, edges)
+            shares = np.append(shares, shares[-1])
         axes.fill_between(times / scale, index + 0.4, index + 0.4 - 0.8 * shares, step="post",
-                          facecolor=style.DARK, edgecolor="black", linewidth=0.3)
+                          facecolor=style.DARK, edgecolor="none")
         axes.axhline(index + 0.4, color="black", linewidth=0.3)
         axes.text(1.01, index, f"{mean:.1%}", transform=axes.get_yaxis_transform(), va="center",
                   fontsize=7.5)

@@ -129,7 +129,7 @@ def links(results):
     if table.why is not None:
         return table.why
     rows = min(len(np.unique(table["port"])), panels.MAX_LINKS)
-    figure, (axes,) = _figure(results, [0.4 + 0.22 * max(rows, 3)])
+    figure, (axes,) = _figure(results, [0.4 + (0.22 if rows <= 16 else 0.16) * max(rows, 3)])
     scale, span = _times(axes, results)
     panels.draw_links(axes, table, scale, span)
     return figure

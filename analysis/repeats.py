@@ -6,17 +6,7 @@ import numpy as np
 
 from analysis import collect, compare, panels, stats, style, timeline
 
-BINS = 300  # of the time axis; each is a mean over its time, then over the seeds
-
-
-def binned(times, values, edges):
-    """Mean of a step function in each bin: values[i] holds from times[i] on."""
-    # The integral of the function, taken at the edges.
-    inside = np.clip(times, edges[0], edges[-1])
-    total = np.append(0.0, np.cumsum(values[:-1] * np.diff(inside)))
-    at = np.clip(np.searchsorted(times, edges, "right") - 1, 0, None)
-    integral = total[at] + values[at] * np.maximum(edges - inside[at], 0)
-    return np.diff(integral) / np.diff(edges)
+BINS = 150  # of the time axis; each is a mean over its time, then over the seeds
 
 
 def _series(table, column, keep):
@@ -41,7 +31,7 @@ def _band(axes, index, rows, edges, divisor, scale, label):
 def _rates(axes, tables, edges, scale):
     """Each queue pair; many of them as their sum."""
     names = sorted({name for table in tables for name in table["qp"]}, key=panels.natural)
-    rows = {name: [binned(*_series(table, "rate_bps", table["qp"] == name), edges)
+    rows = {name: [style.binned(*_series(table, "rate_bps", table["qp"] == name), edges)
                    for table in tables if np.any(table["qp"] == name)] for name in names}
     if len(names) > panels.MAX_LINES:
         rows = {f"mean of {len(names)} QPs": np.mean(list(rows.values()), axis=0)}
@@ -63,7 +53,7 @@ def _queue(axes, tables, edges, scale):
     rows = []
     for table in tables:
         keep = (table["port"] == port) & (table["class"] == prio)
-        rows.append(binned(*_series(table, "queue_bytes", keep), edges) if np.any(keep)
+        rows.append(style.binned(*_series(table, "queue_bytes", keep), edges) if np.any(keep)
                     else np.zeros(len(edges) - 1))
     largest = max(np.max(rows), 1.0)
     divisor, unit = style.unit(largest, style.BYTE_UNITS)

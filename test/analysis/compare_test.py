@@ -271,7 +271,7 @@ class RepeatsTest(FolderTest):
     def test_bins_keep_the_integral(self):
         times, values = style.np.array([0.0, 3.0, 4.0]), style.np.array([2.0, 10.0, 1.0])
         edges = style.np.array([0.0, 2.0, 3.5, 8.0])
-        got = repeats.binned(times, values, edges)
+        got = style.binned(times, values, edges)
         for one, wanted in zip(got, (2.0, (2.0 + 5.0) / 1.5, (5.0 + 4.0) / 4.5)):
             self.assertAlmostEqual(one, wanted)
 

@@ -3,6 +3,7 @@
 """The picture of a run: drawn from made-up results, no two texts overlap, gaps are explained."""
 
 import itertools
+import json
 import os
 import pathlib
 import sys
@@ -13,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE)), HERE]
 
 import results_synthetic as synthetic  # noqa: E402
-from analysis import draw, results, style, timeline  # noqa: E402
+from analysis import draw, panels, results, style, timeline  # noqa: E402
 
 
 def visible_texts(figure):
@@ -32,9 +33,13 @@ def visible_texts(figure):
 
 
 def overlaps(figure):
-    """Pairs of texts that touch."""
-    return [(a, b) for (a, one), (b, other) in itertools.combinations(visible_texts(figure), 2)
-            if one.overlaps(other) and a != b]
+    """Pairs of texts that touch, and texts that leave the picture."""
+    texts = visible_texts(figure)
+    width, height = figure.bbox.width, figure.bbox.height
+    beyond = [(text, "the edge") for text, box in texts
+              if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1]
+    return beyond + [(a, b) for (a, one), (b, other) in itertools.combinations(texts, 2)
+                     if one.overlaps(other) and a != b]
 
 
 class TimelineTest(unittest.TestCase):
@@ -60,12 +65,46 @@ class TimelineTest(unittest.TestCase):
                 synthetic.incast(self.folder.name, senders, unfinished)
                 self.assertEqual(overlaps(self.figure()), [])
 
+    def test_no_text_leaves_the_picture(self):
+        synthetic.ring(self.folder.name)
+        with open(os.path.join(self.folder.name, "summary.json"), encoding="ascii") as file:
+            summary = json.load(file)
+        summary["switches"] = [{"pool_bytes": 31000000}]  # a third threshold out of reach
+        summary["parameters"].update({"switch.reserved": 4096, "switch.alpha": 0.125,
+                                      "switch.lossless": 1})
+        with open(os.path.join(self.folder.name, "summary.json"), "w", encoding="ascii") as file:
+            json.dump(summary, file)
+        figure = self.figure()
+        texts = visible_texts(figure)
+        self.assertIn("PFC XOFF", "".join(text for text, _ in texts))
+        for text, box in texts:
+            self.assertGreaterEqual(box.x0, 0, text)
+            self.assertLessEqual(box.x1, figure.bbox.width + 1, text)
+
+    def test_steps_of_a_late_rank_hide_none_of_it(self):
+        rows = [["allreduce", 0, step, "reduce-scatter", 0, 1000, 100, end]
+                for step, end in enumerate((50, 150, 160, 400))]
+        synthetic.write(self.folder.name, {}, steps=synthetic.table("steps", rows))
+        axes = style.plt.figure().add_subplot()
+        panels.draw_steps(axes, results.Results(self.folder.name).table("steps"), 1, (0, 400))
+        (bars,) = axes.collections
+        spans = [(path.vertices[:, 0].min(), path.vertices[:, 0].max())
+                 for path in bars.get_paths()]
+        self.assertEqual(spans, [(100, 100), (100, 150), (150, 160), (160, 400)])
+        style.plt.close("all")
+
     def test_overlap_would_be_noticed(self):
         synthetic.ring(self.folder.name)
         figure = self.figure()
         figure.axes[0].set_title("in the way of the legend, as wide as the whole panel is" * 2,
                                  loc="left")
         self.assertNotEqual(overlaps(figure), [])
+
+    def test_a_text_that_leaves_the_picture_would_be_noticed(self):
+        synthetic.ring(self.folder.name)
+        figure = self.figure()
+        figure.axes[-1].set_title("as wide as no page is " * 9, loc="left")
+        self.assertIn("the edge", [other for _, other in overlaps(figure)])
 
     def test_headline_and_thresholds(self):
         synthetic.ring(self.folder.name)
