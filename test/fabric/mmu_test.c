@@ -306,7 +306,7 @@ static void unconnected_ports_need_no_buffer(void)
     rig_stop(&rig);
 }
 
-/* scenarios/incast-16.toml: 17 ports of 100G, 1 us, 12 MB, path MTU 1024: fits with room to spare */
+/* scenarios/incast-16.toml: 17 ports of 100G, 1 us, 12 MB, path MTU 1024: fits with room left */
 static void incast_of_sixteen_fits_twelve_megabytes(void)
 {
     struct fabric_params params = rig_params();
