@@ -7,10 +7,10 @@ import os
 from analysis import style
 from analysis.results import BadResults, Results
 
-BYTES, HOSTS = "workload.bytes", "topology.hosts"
+BYTES, HOSTS, LATE = "workload.bytes", "topology.hosts", "workload.late"
 
 # Not what somebody compares: the seed makes repeats; the rest follows from other keys.
-IGNORED = ("run.", "measures.", "workload.host_delay", "workload.target", "workload.flows")
+IGNORED = ("run.", "measures.", "workload.host_delay.", "workload.target", "workload.flows")
 # Named first when several keys tell the same runs apart: a scenario's name stands for all that is
 # different in it, presets and kinds set the other keys.
 FIRST = (BYTES, HOSTS, "scenario", "workload.kind", "workload.algorithm", "cc.kind", "cc.preset",
@@ -29,6 +29,16 @@ class Run:
                 name = f"{section}.{key}"
                 if isinstance(entry, dict) and "value" in entry and not name.startswith(IGNORED):
                     self.parameters[name] = (entry["value"], entry.get("unit", ""))
+        late = self._late()
+        if late:
+            self.parameters[LATE] = (late, "name")
+
+    def _late(self):
+        """Which hosts start late, as text: one entry a host would make runs with more differ."""
+        workload = (self.results.summary.get("parameters") or {}).get("workload") or {}
+        return " and ".join(
+            f"host {key.rpartition('.')[2]} by {style.quantity(entry['value'], style.TIME_UNITS)}"
+            for key, entry in workload.items() if key.startswith("host_delay.") and entry["value"])
 
     @property
     def collective(self):
@@ -138,7 +148,7 @@ def label(keys):
     parts = []
     for key, entry in keys:
         if entry is None:
-            parts.append(f"no {key_text(key)}")
+            parts.append("none late" if key == LATE else f"no {key_text(key)}")
         elif key in ("scenario", "workload.kind", "workload.algorithm", "topology.kind"):
             parts.append(value_text(*entry))
         elif entry[1] == "count" and key == HOSTS:

@@ -228,6 +228,16 @@ class CompareTest(FolderTest):
         # The preset of the card changes with it; it tells nothing more.
         self.assertEqual(collect.distinguishing(runs), ["cc.kind"])
 
+    def test_a_late_host_is_another_run(self):
+        self.rings((1 << 20,), (4, 8))
+        synthetic.small_ring(self.path("late"), 4, 1 << 20, late=(0, 0, 300000000, 0))
+        synthetic.small_ring(self.path("none-late"), 8, 1 << 22, late=(0,) * 8)
+        together = collect.groups(collect.find([self.folder])[0])
+        self.assertEqual([len(group.runs) for group in together], [1] * 4)
+        self.assertEqual([collect.label(group.keys.items()) for group in together],
+                         ["1 MiB, 4 hosts, none late", "1 MiB, 8 hosts, none late",
+                          "1 MiB, 4 hosts, late host 2 by 300 us", "4 MiB, 8 hosts, none late"])
+
     def test_unfinished_runs_are_left_out(self):
         self.rings((1 << 20, 1 << 22), (4,))
         synthetic.small_ring(self.path("partial"), 4, 1 << 24, 1, status="partial")

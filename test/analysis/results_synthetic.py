@@ -116,7 +116,7 @@ def ring_time_ps(ranks, size, seed=1):
     return ring_ideal_ps(ranks, size) * (100 + seed) // 100
 
 
-def small_ring(folder, ranks, size, seed=1, cc="none", status="complete"):
+def small_ring(folder, ranks, size, seed=1, cc="none", status="complete", late=()):
     """Only what a comparison asks of an all-reduce."""
     time = ring_time_ps(ranks, size, seed)
     latency = {"none": 0, "dcqcn": 250000}[cc]  # changes whenever cc does
@@ -127,7 +127,9 @@ def small_ring(folder, ranks, size, seed=1, cc="none", status="complete"):
                        "nic": {"rx_latency": {"value": latency, "unit": "ps"}},
                        "cc": {"kind": {"value": cc, "unit": "name"}},
                        "run": {"seed": {"value": seed, "unit": "count"}},
-                       "workload": {"bytes": {"value": size, "unit": "bytes"}}},
+                       "workload": {"bytes": {"value": size, "unit": "bytes"},
+                                    **{f"host_delay.{host}": {"value": delay, "unit": "ps"}
+                                       for host, delay in enumerate(late)}}},
         "collectives": [{"name": "allreduce", "algorithm": "ring", "ranks": ranks, "bytes": size,
                          "time_ps": time, "ideal_ps": ring_ideal_ps(ranks, size),
                          "busbw_bps": 8e12 * size / time * 2 * (ranks - 1) / ranks}]})
