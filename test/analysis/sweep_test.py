@@ -236,7 +236,9 @@ class SweepTest(unittest.TestCase):
         process = subprocess.Popen(
             [sys.executable, "-c", code, self.scenario, "--out", self.out, "--no-plot",
              "--set", "hosts=4,8,16"], env={**os.environ, "SLOW_AT": "8"}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            # a shell's background job has it ignored, and a child inherits that
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         deadline = time.monotonic() + 60
         while not os.path.exists(os.path.join(self.folder, "slow")):
             self.assertLess(time.monotonic(), deadline)
