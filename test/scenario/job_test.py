@@ -311,7 +311,9 @@ class Endings(RunnerCase):
         folder = os.path.join(self.tmp, "out")
         process = subprocess.Popen(
             [RUNNER, self.write(text), "--out", folder, "--set", "run.stop=1000s"],
-            cwd=self.tmp, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            cwd=self.tmp, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # nohup and a shell's background job have it ignored, and a child inherits that
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         deadline = time.time() + 60
         while not any(name.startswith("out.partial") for name in os.listdir(self.tmp)):
             self.assertLess(time.time(), deadline)
