@@ -61,7 +61,7 @@ static inline void device_passage(struct rnic_device *dev, enum rnic_block block
                                                           .wait_ps = out_ps - in_ps});
 }
 
-void rnic_device_watch(struct rnic_device *dev, struct rnic_qp *qp)
+void rnic_device_watch_changed(struct rnic_device *dev, struct rnic_qp *qp)
 {
     bool armed = qp->replay.deadline_ps != WIRE_NEVER;
 

@@ -50,8 +50,17 @@ struct rnic_device {
 void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
                        uint64_t now_ps);
 
+/** Out-of-line part of rnic_device_watch. */
+void rnic_device_watch_changed(struct rnic_device *dev, struct rnic_qp *qp);
+
 /** The replay state changed: its deadline counts among the card's. */
-void rnic_device_watch(struct rnic_device *dev, struct rnic_qp *qp);
+static inline void rnic_device_watch(struct rnic_device *dev, struct rnic_qp *qp)
+{
+    bool armed = qp->replay.deadline_ps != WIRE_NEVER;
+
+    if (WIRE_UNLIKELY(armed != qp->watched || qp->replay.deadline_ps < dev->retry_wake_ps))
+        rnic_device_watch_changed(dev, qp);
+}
 
 /** Take the queue pair out of the list of open CNP windows. */
 void rnic_device_forget_window(struct rnic_device *dev, struct rnic_qp *qp);

@@ -337,7 +337,10 @@ static inline bool wheel_pop_sorted(struct engine_wheel *wheel, uint64_t number,
 
     if (slot->last == 0 || node->time_ps > until_ps)
         return false;
-    *event = *node;
+    event->time_ps = node->time_ps; /* field by field, as it was written */
+    event->order = node->order;
+    event->ptr = node->ptr;
+    event->kind = node->kind;
     slot->first = node->next;
     node->next = wheel->free_node;
     wheel->free_node = n;
