@@ -150,6 +150,7 @@ uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks
     std::vector<uint64_t> done(graph.transfers.size(), 0);
     const uint64_t ackPs = wire_line_time_ps(
         uint64_t(wire_frame_length(WIRE_OP_ACKNOWLEDGE, 0, 0)) + WIRE_GAP_BYTES, m_path[0].rateBps);
+    uint64_t first = WIRE_NEVER;
     uint64_t end = 0;
     for (uint32_t i : graph.Order())
     {
@@ -173,10 +174,11 @@ uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks
         }
         if (collective < 0 || t.collective == collective)
         {
+            first = std::min(first, start);
             end = std::max(end, arrived);
         }
     }
-    return end;
+    return end == 0 ? 0 : end - first;
 }
 
 } // namespace ns3

@@ -45,8 +45,9 @@ public:
     uint64_t TransferPs(const RnicJobTransfer &transfer) const;
 
     /**
-     * @return least time from 0 until the last transfer of @p collective has arrived (or of the
-     *         whole graph: -1), every dependency, start time, host delay and reduction counted.
+     * @return least time from the start of the first transfer of @p collective (or of the whole
+     *         graph: -1) until the last has arrived, every dependency, start time, host delay and
+     *         reduction counted.
      * @param acks  true: each transfer takes longer by its acknowledges on one line, as in a ring,
      *              where a host's link carries its data and the acknowledges of its neighbour
      */

@@ -389,9 +389,10 @@ void RnicRunner::Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &e
                                                              : RnicRunEnd::STALLED;
         const struct engine *engine = RnicEngine::Get()->GetEngine();
         // That nothing is left is noticed later, sooner or later.
-        end.simEndPs = end.status == RnicRunEnd::STOPPED   ? stopPs
-                       : end.status == RnicRunEnd::STALLED ? engine_last_ps(engine)
-                                                           : engine_now_ps(engine);
+        end.simEndPs = end.status == RnicRunEnd::STOPPED ? stopPs
+                       : end.status == RnicRunEnd::STALLED
+                           ? std::max(engine_last_ps(engine), job.GetLastPs())
+                           : engine_now_ps(engine);
     }
     const bool quiet = end.status == RnicRunEnd::COMPLETE || end.status == RnicRunEnd::STALLED;
     end.measures = measures.Finish(end.simEndPs, quiet);

@@ -358,6 +358,7 @@ void RnicJob::Release(uint32_t transfer, uint64_t nowPs)
 void RnicJob::Finish(uint32_t transfer, uint64_t nowPs)
 {
     RnicJobResult &result = m_results[transfer];
+    m_lastPs = nowPs;
     const bool receive = RnicJobVerbHasReceive(m_graph.transfers[transfer].verb);
     const bool over = result.failed || (result.endPs != WIRE_NEVER && result.cqePs != WIRE_NEVER &&
                                         (result.received || !receive));
@@ -452,6 +453,11 @@ const RnicJob::Qp *RnicJob::GetQpOf(uint32_t transfer) const
 Ptr<RnicVerbs> RnicJob::GetVerbs(uint32_t host) const
 {
     return m_hosts[host].verbs;
+}
+
+uint64_t RnicJob::GetLastPs() const
+{
+    return m_lastPs;
 }
 
 bool RnicJob::VerifyTransfers() const

@@ -107,6 +107,8 @@ public:
     /** @returns the queue pair that carries a transfer. */
     const Qp *GetQpOf(uint32_t transfer) const;
     Ptr<RnicVerbs> GetVerbs(uint32_t host) const;
+    /** @returns when a transfer last made progress or failed; 0: never. */
+    uint64_t GetLastPs() const;
 
     /** @returns whether each finished transfer without a collective brought its bytes. */
     bool VerifyTransfers() const;
@@ -174,6 +176,7 @@ private:
     std::vector<Qp *> m_qpOfTransfer;
     uint32_t m_open = 0;
     bool m_failed = false;
+    uint64_t m_lastPs = 0;
     std::function<void(uint64_t)> m_done;
     std::function<void(uint32_t, const struct rnic_event &)> m_observer;
     uint32_t m_observed = 0;

@@ -200,6 +200,8 @@ private:
         NS_TEST_EXPECT_MSG_EQ(ideal.GraphPs(graph, 0, false), 6 * step + 3000, "3 reductions");
         graph.hostDelayPs = {0, 0, 5000, 0};
         NS_TEST_EXPECT_MSG_EQ(ideal.GraphPs(graph, 0, false), 6 * step + 8000, "one late host");
+        graph.hostDelayPs = {7000, 7000, 12000, 7000};
+        NS_TEST_EXPECT_MSG_EQ(ideal.GraphPs(graph, 0, false), 6 * step + 8000, "all are late");
     }
 };
 

@@ -73,7 +73,7 @@ int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
 uint64_t engine_next_ps(const struct engine *engine);
 /** Time up to which the engine has run. */
 uint64_t engine_now_ps(const struct engine *engine);
-/** When a frame last arrived or a device's timer last ran, whoever drives; 0: never. */
+/** When a frame last arrived, whoever drives and watches; 0: never. */
 uint64_t engine_last_ps(const struct engine *engine);
 
 /**

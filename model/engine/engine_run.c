@@ -389,7 +389,7 @@ static void run_wake(struct engine *engine, uint32_t port)
     struct engine_port *cold = &engine->ports[port];
 
     cold->wake_repeats = cold->wake_ps == engine->now_ps ? cold->wake_repeats + 1 : 0;
-    cold->wake_ps = engine->last_ps = engine->now_ps;
+    cold->wake_ps = engine->now_ps;
     WIRE_ASSERT(cold->wake_repeats < WAKE_REPEATS_MAX);
     if ((mac->flags & ENGINE_MAC_SWITCH) != 0) {
         fabric_wake(mac->sw, engine->now_ps);

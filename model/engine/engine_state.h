@@ -62,7 +62,7 @@ struct engine_port {
 
 struct engine {
     uint64_t now_ps;
-    uint64_t last_ps;           /* last arrival, or wake that was wanted */
+    uint64_t last_ps;           /* last arrival */
     struct engine_wheel *wheel; /* apart: a peek may remember its answer */
     struct engine_mac *macs;    /* line 0 of each port */
     struct engine_port *ports;  /* the rest */

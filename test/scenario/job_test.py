@@ -159,6 +159,13 @@ class Ring(RunnerCase):
                               if row["send_start_ps"] < 500000000]), 1 + 2 + 3)
         self.assertGreaterEqual(ring["end_ps"], 500000000)
 
+    def test_all_are_late(self):
+        plain = self.good(self.run_text(STAR)).summary["collectives"][0]
+        delays = 'workload.host_delay=["7us", "7us", "7us", "7us"]'
+        ring = self.good(self.run_text(STAR, delays)).summary["collectives"][0]
+        for key in ("time_ps", "ideal_ps", "ideal_with_acks_ps"):
+            self.assertEqual(ring[key], plain[key], key)
+
     def test_reduction_takes_its_time(self):
         plain = self.good(self.run_text(STAR)).summary["collectives"][0]
         slow = self.good(self.run_text(STAR, "workload.reduce_time=10us")).summary
@@ -289,7 +296,8 @@ class Endings(RunnerCase):
         self.assertIn("waits for its data", run.err)
 
     def test_standing_still_ends_at_one_time(self):
-        ends = {self.run_text(STAR, "topology.loss=1", "nic.timeout=1", "nic.retry_cnt=1",
+        text = STAR.replace('"ideal"', '"default"')
+        ends = {self.run_text(text, "topology.loss=0.3", "nic.timeout=1", "nic.retry_cnt=1",
                               *sets).summary["sim_end_ps"]
                 for sets in ([], ["run.drive=wake"], ["run.sample=3us"], ["run.series=[]"],
                              ["run.trace=true"])}
