@@ -35,32 +35,8 @@ RUNNER, DECODE = os.path.join(BUILD, "rnic-run"), os.path.join(BUILD, "rnic-deco
 VECTORS = sorted(glob.glob(os.path.join(ROOT, "test", "vectors", "*.pcap")))
 
 # Few bytes, every kind of frame: data, acknowledges, CNPs, pause frames.
-INCAST = """
-[topology]
-kind = "star"
-hosts = 5
-rate = "100Gbps"
-delay = "1us"
-[switch]
-buffer = "1MB"
-ecn_kmin = "5kB"
-ecn_kmax = "50kB"
-[nic]
-preset = "ideal"
-mtu = 1024
-[cc]
-kind = "dcqcn"
-preset = "paper-2015"
-[workload]
-kind = "incast"
-senders = 4
-target = 4
-bytes = "300001B"
-[run]
-seed = 1
-stop = "100ms"
-pcap = true
-"""
+with open(os.path.join(ROOT, "test", "pcap", "incast.toml"), encoding="ascii") as file:
+    INCAST = file.read()
 
 # Field of tshark -> (key of our line, base in which ours is written).
 FIELDS = {

@@ -20,32 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 RUNNER = os.environ.get("RNIC_RUN") or os.path.join(ROOT, "build", "rnic-run")
 
 # Four writers with one reader behind one slow buffer: data, ACKs, CNPs and pause frames.
-SCENARIO = """
-[topology]
-kind = "star"
-hosts = 5
-rate = "100Gbps"
-delay = "1us"
-[switch]
-buffer = "1MB"
-ecn_kmin = "5kB"
-ecn_kmax = "50kB"
-[nic]
-preset = "ideal"
-mtu = 1024
-[cc]
-kind = "dcqcn"
-preset = "paper-2015"
-[workload]
-kind = "incast"
-senders = 4
-target = 4
-bytes = "300001B"
-[run]
-seed = 1
-stop = "100ms"
-pcap = true
-"""
+with open(os.path.join(ROOT, "test", "pcap", "incast.toml"), encoding="ascii") as file:
+    SCENARIO = file.read()
 PACKETS = 293         # of one message: ceil(300001 / 1024)
 FIRST, MIDDLE, LAST, ACKNOWLEDGE, CNP = 0x06, 0x07, 0x08, 0x11, 0x81
 
