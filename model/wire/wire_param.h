@@ -2,8 +2,7 @@
 /**
  * @file
  * Parameters exist once: a block lists each as one line of an X-macro, and from that line come the
- * C struct field, the table entry, the ns-3 attribute, the scenario key, the schema, summary.json
- * and the table in doc/.
+ * C struct field, the table entry, the ns-3 attribute, the scenario key and summary.json's line.
  *
  *   #define FOO_PARAMS(X)                                                                 \
  *       X(delay_ps, TIME, 1000000, 0, 1000000000000, "IEEE 802.3", "Propagation delay", NULL) \
