@@ -303,6 +303,30 @@ void RnicResults::Flows()
     }
 }
 
+/* Sizes of 0 are legal, and seldom meant. */
+void RnicResults::NoteNothing(RnicJson &notes) const
+{
+    const RnicJobGraph &graph = m_job.GetGraph();
+    size_t flows = 0;
+    size_t empty = 0;
+    for (const RnicJobTransfer &transfer : graph.transfers)
+    {
+        flows += transfer.collective < 0 ? 1 : 0;
+        empty += transfer.collective < 0 && transfer.bytes == 0 ? 1 : 0;
+    }
+    if (empty > 0)
+    {
+        notes.Push(std::to_string(empty) + " of " + std::to_string(flows) + " flows move 0 bytes");
+    }
+    for (size_t i = 0; i < graph.collectives.size(); i++)
+    {
+        if (graph.collectives[i].bytes == 0)
+        {
+            notes.Push(graph.collectives[i].name + " " + std::to_string(i) + " moves 0 bytes");
+        }
+    }
+}
+
 void RnicResults::Network()
 {
     RnicJson &conservation = m_summary.Set("conservation", RnicJson::Object());
@@ -327,6 +351,8 @@ void RnicResults::Network()
     uint64_t resumes = 0;
     uint64_t marked = 0;
     uint64_t cnps = 0;
+    uint64_t heard = 0;
+    uint64_t ce = 0;
     uint64_t lost = 0;
     uint64_t passages = 0;
     RnicJson switches = RnicJson::Array();
@@ -346,6 +372,8 @@ void RnicResults::Network()
     {
         const struct rnic_counters *counters = rnic_query_counters(nic->GetDevice());
         cnps += counters->cnps_tx;
+        heard += counters->cnps_rx;
+        ce += counters->ce_rx;
         lost += counters->trace_lost;
         passages += counters->passages_lost;
     }
@@ -356,13 +384,16 @@ void RnicResults::Network()
     pfc.Set("frames_sent", m_counters.pause_frames_sent);
     pfc.Set("frames_lost", m_counters.pause_frames_lost);
     m_summary.Set("ecn_marked", marked);
+    m_summary.Set("ce_received", ce);
     m_summary.Set("cnps_sent", cnps);
+    m_summary.Set("cnps_received", heard);
     m_summary.Set("switches", std::move(switches));
     RnicJson &notes = m_summary.Set("notes", RnicJson::Array());
     for (const std::string &note : m_end.notes)
     {
         notes.Push(note);
     }
+    NoteNothing(notes);
     if (cnps == 0 && m_scenario.cc != &rnic_cc_none)
     {
         notes.Push(std::string("congestion control ") + m_scenario.cc->name +

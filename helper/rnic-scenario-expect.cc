@@ -16,8 +16,9 @@ constexpr double MAX_TOLERANCE = 1e6;
 
 /* First names an expect may begin with: the objects of summary.json. */
 const std::vector<std::string> g_results = {
-    "scenario", "seed",       "parameters", "sim_end_ps", "collectives", "flows",    "conservation",
-    "pfc",      "ecn_marked", "cnps_sent",  "speed",      "status",      "switches", "measures"};
+    "scenario",     "seed",   "parameters", "sim_end_ps",  "collectives", "flows",
+    "conservation", "pfc",    "ecn_marked", "ce_received", "cnps_sent",   "cnps_received",
+    "speed",        "status", "switches",   "measures"};
 
 const RnicScenarioMeasure *MeasureOfPath(const RnicScenario &scenario, const std::string &path)
 {

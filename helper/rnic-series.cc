@@ -328,8 +328,22 @@ bool RnicSeries::WritePauses(const std::string &path, uint64_t endPs) const
         for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
         {
             const struct fabric_counters *counters = fabric_query_counters(device->GetSwitch());
+            const struct fabric_params &params = device->GetParams();
             out << "; peak queue " << counters->peak_queue_bytes << " bytes, peak buffer "
-                << counters->peak_buffer_bytes << " of " << device->GetParams().buffer_bytes;
+                << counters->peak_buffer_bytes << " of " << params.buffer_bytes;
+            if (params.lossless)
+            {
+                // The pool was never fuller than the buffer.
+                const uint64_t pool = fabric_query_pool_bytes(device->GetSwitch());
+                const uint64_t unused = pool - std::min(pool, counters->peak_buffer_bytes);
+                out << ", a port may hold at least "
+                    << static_cast<uint64_t>(params.alpha * static_cast<double>(unused))
+                    << " before it pauses";
+            }
+            else
+            {
+                out << ", and switch.lossless is false";
+            }
         }
         out << '\n';
     }
