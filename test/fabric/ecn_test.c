@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The marker: who may be marked, how often, on which queue length, out of which random stream. */
-#include "fabric_ecn.h"
+#include "fabric_port.h"
 #include "fabric_rig.h"
 
 static struct fabric_ecn marker(uint64_t kmin_bytes, uint64_t kmax_bytes, double pmax)
@@ -211,6 +211,38 @@ static void thresholds_scale_with_the_rate_when_told_so(void)
     }
 }
 
+/* A35: there is no table that could lack a speed (40G has its thresholds) or fall with it. */
+static void thresholds_never_fall_with_the_rate(void)
+{
+    static const uint64_t speeds[] = {1, 10, 25, 40, 50, 100, 200, 400, 800, 1600};
+    enum { SPEEDS = sizeof speeds / sizeof speeds[0] };
+
+    for (uint64_t per = 0; per <= 100; per += 100) {
+        struct fabric_params params = rig_params();
+        struct rig rig;
+
+        params.ecn_per_rate_bps = per * RIG_G;
+        params.buffer_bytes = 1000000000;
+        rig = rig_make(&params, SPEEDS);
+        for (uint32_t i = 0; i < SPEEDS; i++) {
+            struct fabric_port_config config = rig_port_config(i);
+
+            config.rate_bps = speeds[i] * RIG_G;
+            fabric_port_set(rig.sw, i, &config);
+        }
+        CHECK_EQ(fabric_start(rig.sw, NULL, 0), 0);
+        for (uint32_t i = 0; i < SPEEDS; i++) {
+            const struct fabric_ecn *ecn = &rig.sw->ports[i].ecn;
+            uint64_t share = per == 0 ? 100 : speeds[i];
+
+            CHECK_EQ(ecn->kmin_bytes, 4000 * share);
+            CHECK_EQ(ecn->kmax_bytes, 16000 * share);
+            CHECK(ecn->slope > 0);
+        }
+        rig_stop(&rig);
+    }
+}
+
 /* Pattern of marks at two ports that see the same traffic in another order. */
 static void ports_have_streams_of_their_own(void)
 {
@@ -251,4 +283,5 @@ CHECK_SUITE(ecn, CHECK_CASE(only_ect_is_marked), CHECK_CASE(rocev1_has_no_ecn),
             CHECK_CASE(queue_length_is_that_of_the_class), CHECK_CASE(ecn_off_is_off),
             CHECK_CASE(kmin_above_kmax_is_refused),
             CHECK_CASE(thresholds_scale_with_the_rate_when_told_so),
+            CHECK_CASE(thresholds_never_fall_with_the_rate),
             CHECK_CASE(ports_have_streams_of_their_own))
