@@ -137,6 +137,8 @@ uint32_t engine_add_switch(struct engine *engine, struct fabric_switch *sw, uint
         port_init(engine, first);
         engine->macs[first + i].sw = sw;
         engine->macs[first + i].flags = ENGINE_MAC_SWITCH;
+        if (fabric_is_bridge(sw))
+            engine->macs[first + i].flags |= ENGINE_MAC_BRIDGE;
     }
     if ((engine->trace_mask >> ENGINE_TRACE_FABRIC & 1) != 0)
         fabric_trace_enable(sw, UINT32_MAX);
@@ -263,6 +265,7 @@ void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
 {
     engine->hooks = *hooks;
     engine->pool.opaque_free = hooks->opaque_free;
+    engine->pool.opaque_copy = hooks->opaque_copy;
     engine->pool.opaque_ctx = hooks->ctx;
     engine_set_trace_mask(engine, hooks->trace_mask);
 }

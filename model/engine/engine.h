@@ -125,6 +125,8 @@ struct engine_hooks {
     void (*opaque_rx)(void *ctx, uint32_t port, struct wire_frame *frame);
     /** An opaque frame is freed with its opaque still in it. */
     void (*opaque_free)(void *ctx, void *opaque);
+    /** Another one like it, for a copy of its frame; NULL: a copy carries none. */
+    void *(*opaque_copy)(void *ctx, const void *opaque);
     /** Trace records of the types in trace_mask. Must not touch the engine. */
     void (*trace)(void *ctx, const struct engine_trace *record);
     uint32_t trace_mask; /* bit of enum engine_trace_type */
@@ -146,11 +148,12 @@ const struct engine_port_counters *engine_query_port(const struct engine *engine
 /** counters.busy_ps without what is still to come of the frame on the line. */
 uint64_t engine_query_busy_ps(const struct engine *engine, uint32_t port);
 
-/* Conservation, RoCE and opaque frames: sent = delivered + sum of drops + in_flight, checked. */
+/* Conservation of RoCE and opaque frames: sent + copied = delivered + drops + in_flight, checked. */
 struct engine_counters {
     uint64_t events;
     uint64_t packet_hops;      /* frames that crossed a link, pause frames apart */
     uint64_t frames_sent;      /* by cards */
+    uint64_t frames_copied;    /* made where a bridge floods, the frame that came apart */
     uint64_t frames_delivered; /* to cards, taken by them (acknowledges too) */
     uint64_t drops[WIRE_DROP_COUNT];
     uint64_t pause_frames_sent, pause_frames_lost;

@@ -43,7 +43,7 @@ uint32_t engine_mac_pause(struct engine_mac *mac, struct engine_pause *pause,
             continue;
         ready = quanta != 0 ? ready & ~(1u << c) : ready | 1u << c;
         pause->until_ps[c] =
-            now_ps + wire_line_time_ps(quanta * ENGINE_PAUSE_QUANTUM_BYTES, pause->rate_bps);
+            now_ps + wire_line_time_ps(quanta * WIRE_PAUSE_QUANTUM_BYTES, pause->rate_bps);
     }
     return mac_set_ready(mac, pause, ready, now_ps);
 }

@@ -23,6 +23,7 @@ enum {
     ENGINE_MAC_SWITCH = 1, /* device is a switch, else a card */
     ENGINE_MAC_DIRTY = 2,  /* in the list of cards to look at */
     ENGINE_MAC_LOSSY = 4,  /* frames that come in may be lost */
+    ENGINE_MAC_BRIDGE = 8, /* device is a switch that bridges: it may flood */
 };
 
 struct engine_mac {
@@ -45,7 +46,6 @@ static_assert(sizeof(struct engine_mac) == 64, "what a hop reads of a port is on
 
 /* ---- pause ---- */
 
-#define ENGINE_PAUSE_QUANTUM_BYTES 64u /* 512 bit times */
 #define ENGINE_ALL_CLASSES 0xFFu
 
 struct engine_pause {

@@ -110,6 +110,31 @@ void engine_pool_strip(struct engine_pool *pool, struct wire_frame *frame)
     frame->payload_bytes = 0;
 }
 
+struct wire_frame *engine_pool_copy(struct engine_pool *pool, const struct wire_frame *frame)
+{
+    struct wire_frame *copy = engine_pool_alloc(pool);
+    uint8_t *payload;
+
+    if (copy == NULL)
+        return NULL;
+    payload = copy->payload;
+    *copy = *frame;
+    copy->next = NULL;
+    if (frame->kind == WIRE_KIND_OPAQUE) {
+        if (frame->opaque != NULL && pool->opaque_copy != NULL)
+            copy->opaque = pool->opaque_copy(pool->opaque_ctx, frame->opaque);
+        else
+            copy->opaque = NULL;
+        return copy;
+    }
+    copy->payload = payload;
+    if ((frame->flags & WIRE_FRAME_BYTES) != 0) {
+        WIRE_ASSERT(frame->payload_bytes <= pool->payload_bytes);
+        memcpy(payload, frame->payload, frame->payload_bytes);
+    }
+    return copy;
+}
+
 void engine_pool_fini(struct engine_pool *pool)
 {
     while (pool->arena != NULL) {

@@ -27,6 +27,7 @@ struct engine_pool {
     size_t payload_bytes;            /* of a slot, a multiple of 64; 0: none */
     uint64_t frames_used;            /* handed out and not given back */
     void (*opaque_free)(void *ctx, void *opaque);
+    void *(*opaque_copy)(void *ctx, const void *opaque); /* NULL: a copy carries none */
     void *opaque_ctx;
 };
 
@@ -38,6 +39,8 @@ void engine_pool_fini(struct engine_pool *pool);
 struct wire_frame *engine_pool_carve(struct engine_pool *pool);
 /** Slow path of engine_pool_free: hand the opaque back and restore the payload pointer. */
 void engine_pool_strip(struct engine_pool *pool, struct wire_frame *frame);
+/** A frame equal to @p frame, with its own payload or opaque; next NULL. @return NULL: no memory. */
+struct wire_frame *engine_pool_copy(struct engine_pool *pool, const struct wire_frame *frame);
 
 /** A blank: kind ROCE, no flags, next NULL, payload slot (or NULL); the rest is undefined. */
 static inline struct wire_frame *engine_pool_alloc(struct engine_pool *pool)

@@ -33,6 +33,7 @@ void engine_query(const struct engine *engine, struct engine_counters *counters)
         .events = engine->events,
         .packet_hops = engine->packet_hops,
         .frames_sent = engine->frames_sent,
+        .frames_copied = engine->frames_copied,
         .frames_delivered = engine->frames_delivered,
         .pause_frames_sent = engine->pause_frames_sent,
         .pause_frames_lost = engine->pause_frames_lost,
@@ -50,7 +51,7 @@ bool engine_check_conservation(const struct engine *engine)
     ended = counters.frames_delivered + counters.frames_in_flight;
     for (uint32_t d = WIRE_DROP_NONE + 1; d < WIRE_DROP_COUNT; d++)
         ended += counters.drops[d];
-    return counters.frames_sent == ended;
+    return counters.frames_sent + counters.frames_copied == ended;
 }
 
 const struct engine_port_counters *engine_query_port(const struct engine *engine, uint32_t port)

@@ -301,23 +301,61 @@ static void run_receive_pause(struct engine *engine, uint32_t port, struct wire_
                             engine->now_ps + cold->pause.reaction_ps, frame);
 }
 
+/* A bridge sends the frame out at several ports: the last gets itself, the others copies. */
+static void run_flood(struct engine *engine, uint32_t port, struct wire_frame *frame, uint32_t out)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct wire_frame *one = NULL;
+
+    engine->ports[port].counters.rx_frames++;
+    for (uint32_t next; one != frame; out = next) {
+        enum wire_drop drop;
+
+        next = fabric_flood_next(mac->sw, mac->local_port, frame, out + 1, engine->now_ps);
+        one = next == FABRIC_PORT_NONE ? frame : engine_pool_copy(&engine->pool, frame);
+        if (one == NULL)
+            abort();
+        if (one != frame)
+            engine->frames_copied++;
+        drop = fabric_rx_flood(mac->sw, mac->local_port, out, one, engine->now_ps);
+        if (drop != WIRE_DROP_NONE)
+            run_drop(engine, port, one, drop);
+    }
+}
+
 static void run_receive_switch(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
     struct engine_mac *mac = &engine->macs[port];
-    enum wire_drop drop = fabric_rx(mac->sw, mac->local_port, frame, engine->now_ps);
+    uint32_t out = FABRIC_PORT_NONE;
+    enum wire_drop drop;
 
-    if (WIRE_LIKELY(drop == WIRE_DROP_NONE))
-        engine->ports[port].counters.rx_frames++;
-    else
-        run_drop(engine, port, frame, drop);
+    if (WIRE_UNLIKELY((mac->flags & ENGINE_MAC_BRIDGE) != 0))
+        out = fabric_flood_next(mac->sw, mac->local_port, frame, 0, engine->now_ps);
+    if (WIRE_UNLIKELY(out != FABRIC_PORT_NONE)) {
+        run_flood(engine, port, frame, out);
+    } else {
+        drop = fabric_rx(mac->sw, mac->local_port, frame, engine->now_ps);
+        if (WIRE_LIKELY(drop == WIRE_DROP_NONE))
+            engine->ports[port].counters.rx_frames++;
+        else
+            run_drop(engine, port, frame, drop);
+    }
     run_look_switch(engine, engine->ports[port].device_port);
+}
+
+/* The MAC's filter: a bridge that floods sends to cards what is not for them. */
+static inline bool run_is_for(uint32_t port, const struct wire_frame *frame)
+{
+    return frame->eth_dst == port || frame->eth_dst == WIRE_STATION_BROADCAST;
 }
 
 static void run_receive_nic(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
     enum wire_drop drop = rnic_rx(engine->macs[port].nic, frame, engine->now_ps);
 
-    if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE) {
+    if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE && !run_is_for(port, frame)) {
+        drop = WIRE_DROP_DEST_MAC; /* of RoCE frames the card says so itself */
+    } else if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE) {
         if (engine->hooks.opaque_rx != NULL)
             engine->hooks.opaque_rx(engine->hooks.ctx, port, frame);
         if (frame->opaque != NULL)

@@ -72,7 +72,7 @@ struct engine {
     bool running; /* inside engine_run: a kick for now may be run at once */
     bool stop;
     bool wire;
-    uint64_t events, packet_hops, frames_sent, frames_delivered;
+    uint64_t events, packet_hops, frames_sent, frames_copied, frames_delivered;
     uint64_t unwanted; /* events in the wheel of device timers that are off */
     struct engine_pool pool;
     struct wire_frame *blank; /* kept for the next pull, or NULL */

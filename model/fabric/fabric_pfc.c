@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #define PAUSE_FRAME_BYTES 64u
-#define QUANTUM_BYTES 64u /* 512 bit times */
 
 uint64_t fabric_pfc_interval_ps(uint16_t quanta, double share, uint64_t rate_bps,
                                 uint32_t max_frame_bytes)
 {
-    uint64_t pause_ps = wire_line_time_ps((uint64_t)quanta * QUANTUM_BYTES, rate_bps);
+    uint64_t pause_ps = wire_line_time_ps((uint64_t)quanta * WIRE_PAUSE_QUANTUM_BYTES, rate_bps);
     uint64_t frame_ps = wire_line_time_ps((uint64_t)max_frame_bytes + WIRE_GAP_BYTES, rate_bps);
     uint64_t interval_ps = (uint64_t)(share * (double)pause_ps);
 

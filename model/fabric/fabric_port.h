@@ -13,6 +13,7 @@
 
 #include <stdalign.h>
 
+#include "fabric_bridge.h"
 #include "fabric_ecn.h"
 #include "fabric_mmu.h"
 #include "fabric_pfc.h"
@@ -53,6 +54,7 @@ struct fabric_switch {
     uint32_t strict;
     uint32_t kick_head, kick_tail; /* oldest first; FABRIC_KICK_NONE */
     uint32_t trace_mask;
+    uint32_t flood_class; /* class flooded frames are charged to; WIRE_CLASSES: their own */
     bool l2, mark_at_enqueue, started;
     uint16_t quanta;
     uint64_t seed;
@@ -60,6 +62,7 @@ struct fabric_switch {
     uint64_t quantum_bytes;
     struct fabric_mmu mmu;
     struct fabric_route route;
+    struct fabric_bridge bridge;
     struct fabric_pfc_clock clock;
     struct fabric_counters counters;
     struct fabric_params params;

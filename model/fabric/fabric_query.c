@@ -54,8 +54,9 @@ struct wire_frame *fabric_flush(struct fabric_switch *sw)
         frame = fabric_sched_pop(queue);
         if (queue->head == NULL)
             port->waiting &= (uint8_t) ~(1u << prio);
-        fabric_mmu_release(&sw->mmu, &fabric_port_lane(sw, frame->in_port, prio)->ingress,
-                           frame->in_charge);
+        fabric_mmu_release(&sw->mmu,
+                           &fabric_port_lane(sw, frame->in_port, frame->in_charge)->ingress,
+                           frame->frame_bytes);
         return frame;
     }
     WIRE_ASSERT(sw->mmu.held_bytes == 0 && sw->mmu.pool_used_bytes == 0);

@@ -17,7 +17,17 @@ static uint32_t setup_count_bits(uint32_t mask)
     return (uint32_t)__builtin_popcount(mask);
 }
 
-/* Arrays with one entry a port. @return 0, -1: out of memory. */
+/* The lowest class that is not in @p mask, WIRE_CLASSES: all are. */
+static uint32_t setup_first_clear(uint32_t mask)
+{
+    uint32_t prio = 0;
+
+    while (prio < WIRE_CLASSES && (mask >> prio & 1) != 0)
+        prio++;
+    return prio;
+}
+
+/* Arrays with one entry a port, and the table of a bridge. @return 0, -1: out of memory. */
 static int setup_alloc(struct fabric_switch *sw, uint32_t ports)
 {
     size_t ports_bytes = ports * sizeof(*sw->ports);
@@ -30,6 +40,9 @@ static int setup_alloc(struct fabric_switch *sw, uint32_t ports)
         return -1;
     memset(sw->ports, 0, ports_bytes);
     memset(sw->lanes, 0, lanes_bytes);
+    if (sw->params.l2 && sw->params.l2_learn &&
+        fabric_bridge_init(&sw->bridge, (uint32_t)sw->params.l2_entries, sw->params.l2_age_ps) != 0)
+        return -1;
     if (fabric_pfc_clock_init(&sw->clock, ports) != 0 || fabric_trace_init(&sw->trace) != 0)
         return -1;
     for (uint32_t i = 0; i < ports; i++) {
@@ -57,14 +70,15 @@ struct fabric_switch *fabric_create(const struct fabric_params *params, uint32_t
         fabric_route_init(&sw->route, params->ecmp_seed, ECMP_STREAM);
     else
         fabric_route_init(&sw->route, seed, ECMP_STREAM + number);
+    sw->params = *params;
     if (setup_alloc(sw, ports) != 0) {
         fabric_destroy(sw);
         return NULL;
     }
-    sw->params = *params;
     sw->port_count = ports;
     sw->seed = seed;
     sw->lossless = params->lossless ? (uint32_t)params->lossless_classes : 0;
+    sw->flood_class = setup_first_clear(sw->lossless);
     sw->strict = (uint32_t)params->strict_classes;
     sw->kick_head = FABRIC_KICK_NONE;
     sw->l2 = params->l2 != 0;
@@ -86,6 +100,7 @@ void fabric_destroy(struct fabric_switch *sw)
     fabric_trace_free(&sw->trace);
     fabric_pfc_clock_free(&sw->clock);
     fabric_route_free(&sw->route);
+    fabric_bridge_free(&sw->bridge);
     free(sw->configs);
     free(sw->lanes);
     free(sw->ports);

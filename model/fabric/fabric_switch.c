@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The switch's wiring: two straight walks, fabric_rx and fabric_tx. What each stop decides stands
+ * The switch's wiring: two straight walks, fabric_rx (or fabric_rx_flood) and fabric_tx. What each stop decides stands
  * in its own file; nothing here but the order.
  */
 #include "fabric_port.h"
@@ -33,22 +33,36 @@ static void switch_mark(struct fabric_switch *sw, uint32_t port, struct wire_fra
 
 /* ---- a frame comes in ---- */
 
+/* Port a bridge sends the frame to, or FABRIC_PORT_NONE: to none or to all others. */
+static uint32_t switch_bridge(const struct fabric_switch *sw, const struct wire_frame *frame,
+                              uint64_t now_ps)
+{
+    uint32_t port = fabric_route_lookup(&sw->route, frame->eth_dst, frame);
+
+    if (port == FABRIC_ROUTE_NONE && sw->bridge.entries != NULL)
+        port = fabric_bridge_lookup(&sw->bridge, frame->eth_dst, now_ps);
+    return port;
+}
+
 static enum wire_drop switch_route(const struct fabric_switch *sw, uint32_t in_port,
-                                   const struct wire_frame *frame, uint32_t *out_port)
+                                   const struct wire_frame *frame, uint64_t now_ps,
+                                   uint32_t *out_port)
 {
     uint32_t port;
 
-    if (!sw->l2) {
+    if (WIRE_UNLIKELY(sw->l2)) {
+        port = switch_bridge(sw, frame, now_ps);
+        if (port == in_port)
+            return WIRE_DROP_L2_FILTER;
+    } else {
         if (frame->kind == WIRE_KIND_ROCE && (frame->flags & WIRE_FRAME_ROCE_V1) != 0)
             return WIRE_DROP_ROCE_V1_ROUTED;
         if (frame->ttl <= 1)
             return WIRE_DROP_TTL;
+        port = fabric_route_lookup(&sw->route, frame->dst, frame);
     }
-    port = fabric_route_lookup(&sw->route, sw->l2 ? frame->eth_dst : frame->dst, frame);
     if (port == FABRIC_ROUTE_NONE || sw->ports[port].peer_station == WIRE_STATION_NONE)
         return WIRE_DROP_NO_ROUTE;
-    if (sw->l2 && port == in_port)
-        return WIRE_DROP_NO_ROUTE; /* a bridge never sends back where a frame came from */
     *out_port = port;
     return WIRE_DROP_NONE;
 }
@@ -88,33 +102,17 @@ static void switch_note_peaks(struct fabric_counters *counters, uint64_t held_by
         counters->peak_queue_bytes = queue_bytes;
 }
 
-enum wire_drop fabric_rx(struct fabric_switch *sw, uint32_t port, struct wire_frame *frame,
-                         uint64_t now_ps)
+/* Into the egress queue; it is admitted, and class @p charge of its ingress was charged. */
+static void switch_enqueue(struct fabric_switch *sw, uint32_t in_port, uint32_t charge,
+                           uint32_t out_port, struct wire_frame *frame, uint64_t now_ps)
 {
-    uint32_t prio = frame->prio, out_port = 0;
-    struct fabric_port *out;
-    struct fabric_lane *lane;
-    enum wire_drop drop;
+    struct fabric_lane *lane = fabric_port_lane(sw, out_port, frame->prio);
+    struct fabric_port *out = &sw->ports[out_port];
 
-    WIRE_ASSERT(sw->started && port < sw->port_count && prio < WIRE_CLASSES);
-    WIRE_ASSERT(frame->kind == WIRE_KIND_ROCE || frame->kind == WIRE_KIND_OPAQUE);
-    sw->counters.rx_frames++;
-
-    drop = switch_route(sw, port, frame, &out_port);
-    if (WIRE_UNLIKELY(drop != WIRE_DROP_NONE)) {
-        sw->counters.drops[drop]++;
-        return drop;
-    }
-    out = &sw->ports[out_port];
-    lane = fabric_port_lane(sw, out_port, prio);
-    if (WIRE_UNLIKELY(!switch_admit(sw, port, frame, lane->queue.bytes))) {
-        sw->counters.drops[WIRE_DROP_BUFFER]++;
-        return WIRE_DROP_BUFFER;
-    }
-    frame->in_port = (uint16_t)port;
-    frame->in_charge = frame->frame_bytes;
+    frame->in_port = (uint16_t)in_port;
+    frame->in_charge = charge;
     frame->ready_ps = now_ps + sw->latency_ps;
-    if (!sw->l2) {
+    if (WIRE_LIKELY(!sw->l2)) {
         frame->ttl--;
         frame->eth_src = out->station;
         frame->eth_dst = out->peer_station;
@@ -122,11 +120,82 @@ enum wire_drop fabric_rx(struct fabric_switch *sw, uint32_t port, struct wire_fr
     if (sw->mark_at_enqueue)
         switch_mark(sw, out_port, frame, lane->queue.bytes, now_ps);
     if (fabric_sched_push(&lane->queue, frame)) {
-        out->waiting |= (uint8_t)(1u << prio);
+        out->waiting |= (uint8_t)(1u << frame->prio);
         fabric_port_kick(sw, out_port);
     }
     switch_note_peaks(&sw->counters, sw->mmu.held_bytes, lane->queue.bytes);
+}
+
+static enum wire_drop switch_drop(struct fabric_switch *sw, enum wire_drop drop)
+{
+    sw->counters.drops[drop]++;
+    return drop;
+}
+
+/* What every frame that comes in is checked for and counted as. */
+static void switch_note_rx(struct fabric_switch *sw, uint32_t port, const struct wire_frame *frame,
+                           uint64_t now_ps)
+{
+    WIRE_ASSERT(sw->started && port < sw->port_count && frame->prio < WIRE_CLASSES);
+    WIRE_ASSERT(frame->kind == WIRE_KIND_ROCE || frame->kind == WIRE_KIND_OPAQUE);
+    sw->counters.rx_frames++;
+    if (WIRE_UNLIKELY(sw->bridge.entries != NULL))
+        fabric_bridge_learn(&sw->bridge, frame->eth_src, port, now_ps);
+}
+
+enum wire_drop fabric_rx(struct fabric_switch *sw, uint32_t port, struct wire_frame *frame,
+                         uint64_t now_ps)
+{
+    uint32_t prio = frame->prio, out_port = 0;
+    enum wire_drop drop;
+
+    switch_note_rx(sw, port, frame, now_ps);
+    drop = switch_route(sw, port, frame, now_ps, &out_port);
+    if (WIRE_UNLIKELY(drop != WIRE_DROP_NONE))
+        return switch_drop(sw, drop);
+    if (WIRE_UNLIKELY(
+            !switch_admit(sw, port, frame, fabric_port_lane(sw, out_port, prio)->queue.bytes)))
+        return switch_drop(sw, WIRE_DROP_BUFFER);
+    switch_enqueue(sw, port, prio, out_port, frame, now_ps);
     switch_check_pause(sw, port, prio);
+    return WIRE_DROP_NONE;
+}
+
+/* ---- a frame is flooded ---- */
+
+bool fabric_is_bridge(const struct fabric_switch *sw)
+{
+    return sw->l2;
+}
+
+uint32_t fabric_flood_next(const struct fabric_switch *sw, uint32_t port,
+                           const struct wire_frame *frame, uint32_t from, uint64_t now_ps)
+{
+    bool group = frame->eth_dst == WIRE_STATION_BROADCAST;
+
+    if (!group &&
+        (sw->bridge.entries == NULL || switch_bridge(sw, frame, now_ps) != FABRIC_PORT_NONE))
+        return FABRIC_PORT_NONE;
+    for (uint32_t out = from; sw->l2 && out < sw->port_count; out++) {
+        if (out != port && sw->ports[out].peer_station != WIRE_STATION_NONE)
+            return out;
+    }
+    return FABRIC_PORT_NONE;
+}
+
+enum wire_drop fabric_rx_flood(struct fabric_switch *sw, uint32_t port, uint32_t out,
+                               struct wire_frame *frame, uint64_t now_ps)
+{
+    uint32_t charge = sw->flood_class < WIRE_CLASSES ? sw->flood_class : frame->prio;
+    struct fabric_mmu_ingress *ingress = &fabric_port_lane(sw, port, charge)->ingress;
+
+    WIRE_ASSERT(sw->l2 && out != port && sw->ports[out].peer_station != WIRE_STATION_NONE);
+    switch_note_rx(sw, port, frame, now_ps);
+    sw->counters.flooded++;
+    if (!fabric_mmu_admit_lossy(&sw->mmu, ingress, frame->frame_bytes,
+                                fabric_port_lane(sw, out, frame->prio)->queue.bytes))
+        return switch_drop(sw, WIRE_DROP_BUFFER);
+    switch_enqueue(sw, port, charge, out, frame, now_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -174,12 +243,11 @@ static void switch_send_pause(struct fabric_switch *sw, uint32_t number, uint64_
 /* Give back what a frame was charged; its ingress class may resume now. */
 static void switch_release(struct fabric_switch *sw, const struct wire_frame *frame)
 {
-    uint32_t in_port = frame->in_port, prio = frame->prio;
+    uint32_t in_port = frame->in_port, prio = frame->in_charge;
     struct fabric_mmu_ingress *ingress = &fabric_port_lane(sw, in_port, prio)->ingress;
     struct fabric_pfc *pfc = &sw->ports[in_port].pfc;
 
-    WIRE_ASSERT(frame->in_charge == frame->frame_bytes);
-    fabric_mmu_release(&sw->mmu, ingress, frame->in_charge);
+    fabric_mmu_release(&sw->mmu, ingress, frame->frame_bytes);
     if (WIRE_LIKELY((pfc->paused >> prio & 1) == 0) || !fabric_mmu_wants_resume(&sw->mmu, ingress))
         return;
     fabric_pfc_resume(pfc, prio);

@@ -3,6 +3,11 @@
  * @file
  * The switch as its caller sees it: the same shape as the card, so that one MAC drives both.
  *
+ * A switch routes, or with `l2` it bridges: MAC addresses and TTL stay as they are, stations are
+ * learned (fabric_bridge.h), frames to everybody or to a station that is not known are flooded.
+ * There is no spanning tree: bridges must be joined without a loop, else a flooded frame runs round
+ * for ever.
+ *
  * Owns   queued frames (handed back by fabric_tx), the shared buffer, routes, pause state it asked
  *        of its neighbours. The pause state a neighbour asked of us is the MAC's (ready_classes).
  */
@@ -54,6 +59,14 @@
     X(latency_ps, TIME, 0, 0, 1000000000, "real: 300-500 ns; 0 as in HPCC",                        \
       "From last bit in until it may leave", NULL)                                                 \
     X(l2, BOOL, 0, 0, 1, "choice", "Bridge instead of routing: no TTL, no MAC rewrite", NULL)      \
+    X(l2_learn, BOOL, 1, 0, 1, "802.1D 7.8",                                                       \
+      "A bridge learns stations and floods frames to others; off: it knows the routes that were "  \
+      "set",                                                                                       \
+      NULL)                                                                                        \
+    X(l2_entries, COUNT, 16384, 1, 16777216, "choice: a small datacenter switch; unverified",      \
+      "Stations a bridge can learn", NULL)                                                         \
+    X(l2_age_ps, TIME, 300000000000000, 0, 1000000000000000000, "802.1D 7.9: 300 s",               \
+      "A station not heard of for so long is forgotten; 0: never", NULL)                           \
     X(ecmp_seed, COUNT, 0, 0, 4294967295, "choice",                                                \
       "Hash seed; 0: from the run's seed and the "                                                 \
       "switch's number",                                                                           \
@@ -89,7 +102,10 @@ void fabric_destroy(struct fabric_switch *sw); /* queued frames are the caller's
 void fabric_port_set(struct fabric_switch *sw, uint32_t port,
                      const struct fabric_port_config *config);
 
-/** Frames to station @p dest leave by one of ports[0 .. n), chosen per flow (ECMP). */
+/**
+ * Frames to station @p dest leave by one of ports[0 .. n), chosen per flow (ECMP). To a bridge this
+ * is a static entry: it comes before what was learned.
+ */
 int fabric_route_set(struct fabric_switch *sw, uint32_t dest, const uint16_t *ports, uint32_t n);
 
 /**
@@ -106,6 +122,28 @@ int fabric_start(struct fabric_switch *sw, char *why, size_t size);
  */
 enum wire_drop fabric_rx(struct fabric_switch *sw, uint32_t port, struct wire_frame *frame,
                          uint64_t now_ps);
+
+/** Does this switch bridge, so that fabric_flood_next must be asked before fabric_rx? */
+bool fabric_is_bridge(const struct fabric_switch *sw);
+
+#define FABRIC_PORT_NONE UINT32_MAX
+
+/**
+ * A bridge floods: is @p frame, which arrives at @p port now, to leave by several ports? Each wants
+ * a frame of its own, by fabric_rx_flood; fabric_rx takes only what is not flooded.
+ * @return the first egress at or after @p from, FABRIC_PORT_NONE: none (and not from 0 on: not to
+ *         be flooded, or nobody is there).
+ */
+uint32_t fabric_flood_next(const struct fabric_switch *sw, uint32_t port,
+                           const struct wire_frame *frame, uint32_t from, uint64_t now_ps);
+
+/**
+ * As fabric_rx, for a frame (or a copy of it) that is flooded by egress @p out. Flooding never
+ * pauses anybody: it is admitted as lossy traffic, charged to the first lossy class of its ingress,
+ * and queued in the frame's own class.
+ */
+enum wire_drop fabric_rx_flood(struct fabric_switch *sw, uint32_t port, uint32_t out,
+                               struct wire_frame *frame, uint64_t now_ps);
 
 /**
  * The MAC of @p port is free and pulls; a pause frame that waits goes first and ignores pauses.
@@ -148,7 +186,8 @@ void fabric_trace_enable(struct fabric_switch *sw, uint32_t mask);
 
 struct fabric_counters {
     uint64_t drops[WIRE_DROP_COUNT];
-    uint64_t rx_frames, tx_frames;             /* without pause frames */
+    uint64_t rx_frames, tx_frames;             /* without pause frames; each copy of a flood */
+    uint64_t flooded;                          /* of rx_frames, those that came to be flooded */
     uint64_t pauses, pause_refreshes, resumes; /* classes told so; counted as the frame leaves */
     uint64_t ecn_marked;
     uint64_t peak_buffer_bytes, peak_queue_bytes;

@@ -62,7 +62,7 @@ struct wire_frame {
     uint8_t prio;       /* traffic class 0..7: PCP when tagged, else DSCP >> 3 */
     uint8_t flags;      /* WIRE_FRAME_* */
     uint16_t in_port;   /* switch scratch: where it came in */
-    uint32_t in_charge; /* switch scratch: how the MMU charged it */
+    uint32_t in_charge; /* switch scratch: class of in_port that is charged for it */
     uint64_t ready_ps;  /* holder's scratch: not to be sent before */
 
     /* ---- line 1: NIC ---- */
@@ -141,6 +141,7 @@ static_assert(sizeof(struct wire_frame) == 128, "a frame is two cache lines");
     X(TTL, "ttl", "time to live reached zero")                                                     \
     X(NO_ROUTE, "no_route", "switch knows no way to the destination")                              \
     X(ROCE_V1_ROUTED, "rocev1_routed", "RoCEv1 must not leave its broadcast domain")               \
+    X(L2_FILTER, "l2_filter", "bridge: the destination is where the frame came from")              \
     X(BUFFER, "buffer", "switch buffer: no room in shared pool or headroom")                       \
     X(NO_LISTENER, "no_listener", "opaque frame nobody takes")
 

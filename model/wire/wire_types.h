@@ -58,6 +58,7 @@ static inline int32_t wire_psn_diff(wire_psn a, wire_psn b)
 /* ---- line time ---- */
 
 #define WIRE_PREAMBLE_BYTES 8u /* preamble + SFD: a frame has arrived at start + time(frame + 8) */
+#define WIRE_PAUSE_QUANTUM_BYTES 64u /* 512 bit times, the unit of pauses */
 #define WIRE_GAP_BYTES 20u /* preamble + least gap: the MAC is free at start + time(frame + 20) */
 
 /**

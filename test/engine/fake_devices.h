@@ -258,11 +258,15 @@ struct fabric_switch {
     uint32_t kicks_n;
     uint32_t route[FAKE_PORTS]; /* by destination station; FAKE_PORTS: none */
     uint64_t latency_ps;
+    bool bridge;
+    uint32_t full; /* egress without room for a flood; FAKE_PORTS: none */
     uint64_t wake_ps;
     uint32_t wakes, events_n, trace_mask;
     uint64_t held;
     uint64_t hash;
 };
+
+static bool fake_bridges; /* a switch made now bridges */
 
 static struct fabric_switch *fake_switch(uint32_t ports)
 {
@@ -271,6 +275,8 @@ static struct fabric_switch *fake_switch(uint32_t ports)
     CHECK(sw != NULL && ports <= FAKE_PORTS);
     sw->ports = ports;
     sw->wake_ps = WIRE_NEVER;
+    sw->full = FAKE_PORTS;
+    sw->bridge = fake_bridges;
     for (uint32_t p = 0; p < FAKE_PORTS; p++) {
         sw->last[p] = &sw->first[p];
         sw->route[p] = FAKE_PORTS;
@@ -322,6 +328,39 @@ enum wire_drop fabric_rx(struct fabric_switch *sw, uint32_t port, struct wire_fr
     sw->held++;
     fake_kick(sw, out);
     return WIRE_DROP_NONE;
+}
+
+bool fabric_is_bridge(const struct fabric_switch *sw)
+{
+    return sw->bridge;
+}
+
+/* A bridge floods what goes to everybody, by all its ports. */
+uint32_t fabric_flood_next(const struct fabric_switch *sw, uint32_t port,
+                           const struct wire_frame *frame, uint32_t from, uint64_t now_ps)
+{
+    (void)now_ps;
+    CHECK(sw->bridge);
+    if (frame->eth_dst != WIRE_STATION_BROADCAST)
+        return FABRIC_PORT_NONE;
+    from += from == port;
+    return from < sw->ports ? from : FABRIC_PORT_NONE;
+}
+
+enum wire_drop fabric_rx_flood(struct fabric_switch *sw, uint32_t port, uint32_t out,
+                               struct wire_frame *frame, uint64_t now_ps)
+{
+    uint32_t dst = frame->dst;
+    enum wire_drop drop;
+
+    CHECK(out != port && out < sw->ports);
+    if (out == sw->full)
+        return WIRE_DROP_BUFFER;
+    frame->dst = FAKE_PORTS - 1; /* the entry of the moment */
+    sw->route[frame->dst] = out;
+    drop = fabric_rx(sw, port, frame, now_ps);
+    frame->dst = dst;
+    return drop;
 }
 
 /* First frame of a class that is ready: its link, or NULL. */

@@ -15,7 +15,7 @@ struct notes {
     size_t n;
     uint32_t depth, touches_left;
     void *taken;
-    uint32_t freed;
+    uint32_t freed, copied;
 };
 
 static void note(struct notes *notes, uint64_t value, uint64_t time_ps)
@@ -217,7 +217,7 @@ static void post_opaque(struct fake_star *star, uint32_t dst, void *packet)
     frame->kind = WIRE_KIND_OPAQUE;
     frame->opaque = packet;
     frame->frame_bytes = 1000;
-    frame->dst = dst;
+    frame->dst = frame->eth_dst = dst;
     frame->prio = 0;
     rnic_post_raw(star->nic[0], frame, engine_now_ps(star->engine));
     engine_touch(star->engine, 0);
@@ -253,6 +253,95 @@ static void opaque_frames_are_handed_up(void)
     fake_star_free(star);
     CHECK_EQ(notes->freed, 3);
     free(notes);
+}
+
+/* ---- a bridge floods ---- */
+
+static void *copy_opaque(void *ctx, const void *opaque)
+{
+    struct notes *notes = ctx;
+
+    CHECK(opaque != NULL);
+    notes->copied++;
+    return (void *)(uintptr_t)opaque;
+}
+
+/* Cards 0 to 3 at a bridge, egress @p full of which has no room; card 0 sends to everybody. */
+static struct notes *flood(uint32_t full, void *packet, bool bytes)
+{
+    struct notes *notes = calloc(1, sizeof *notes);
+    struct engine_config config = {.seed = 1, .payload_bytes = bytes ? 4096 : 0, .wire = bytes};
+    struct engine_link_params link = fake_link(RATE_100G, US);
+    struct engine_hooks hooks = {.ctx = notes,
+                                 .opaque_rx = take_opaque,
+                                 .opaque_free = free_opaque,
+                                 .opaque_copy = copy_opaque};
+
+    CHECK(notes != NULL);
+    fake_bridges = true;
+    notes->star = fake_star(&config, 4, &link);
+    fake_bridges = false;
+    notes->star->sw->full = full;
+    engine_set_hooks(notes->star->engine, &hooks);
+    if (packet != NULL) {
+        post_opaque(notes->star, WIRE_STATION_BROADCAST, packet);
+    } else {
+        fake_send(notes->star->nic[0], WIRE_STATION_BROADCAST, 100, 0, 0);
+        engine_touch(notes->star->engine, 0);
+    }
+    engine_run(notes->star->engine, 1008 * 80 + US);
+    CHECK(engine_check_conservation(notes->star->engine)); /* copies are on their way */
+    engine_run(notes->star->engine, WIRE_NEVER);
+    CHECK(engine_check_conservation(notes->star->engine));
+    return notes;
+}
+
+static void a_flooded_frame_arrives_once_everywhere(void)
+{
+    for (uint32_t full = 0; full <= 4; full++) {
+        struct notes *notes = flood(full < 4 ? full : FAKE_PORTS, NULL, full % 2 == 0);
+        struct engine_counters counters;
+        uint32_t lost = full > 0 && full < 4;
+
+        engine_query(notes->star->engine, &counters);
+        CHECK_EQ(counters.frames_sent, 1);
+        CHECK_EQ(counters.frames_copied, 2);
+        CHECK_EQ(counters.frames_delivered, 3 - lost);
+        CHECK_EQ(counters.drops[WIRE_DROP_BUFFER], lost);
+        for (uint32_t h = 0; h < 4; h++)
+            CHECK_EQ(notes->star->nic[h]->rx_n, h != 0 && h != full);
+        notes_free(notes);
+    }
+}
+
+static void flooded_opaque_frames_are_copied(void)
+{
+    int packet = 0;
+    struct notes *notes = flood(3, &packet, false);
+
+    CHECK_EQ(notes->copied, 2);
+    CHECK(notes->taken == &packet); /* card 1 keeps its own */
+    CHECK_EQ(notes->n, 2);          /* cards 1 and 2 were told */
+    CHECK_EQ(notes->freed, 2);      /* card 2 took none, egress 3 was full */
+    notes_free(notes);
+}
+
+static void opaque_frames_of_others_are_filtered(void)
+{
+    struct notes *notes = notes_new();
+    struct fake_star *star = notes->star;
+    struct engine_hooks hooks = {
+        .ctx = notes, .opaque_rx = take_opaque, .opaque_free = free_opaque};
+    int packet = 0;
+
+    engine_set_hooks(star->engine, &hooks);
+    star->sw->route[2] = 1; /* a frame for card 2 comes to card 1 */
+    post_opaque(star, 2, &packet);
+    engine_run(star->engine, WIRE_NEVER);
+    CHECK_EQ(engine_query_port(star->engine, 1)->drops[WIRE_DROP_DEST_MAC], 1);
+    CHECK_EQ(notes->n, 0);
+    CHECK_EQ(notes->freed, 1);
+    notes_free(notes);
 }
 
 /* ---- traces ---- */
@@ -327,4 +416,7 @@ static void traces_tell_what_happened_when(void)
 CHECK_SUITE(hooks, CHECK_CASE(user_events_go_by_time_port_and_call),
             CHECK_CASE(stop_ends_after_the_current_event), CHECK_CASE(user_event_may_post),
             CHECK_CASE(hook_may_touch_any_card), CHECK_CASE(opaque_frames_are_handed_up),
+            CHECK_CASE(a_flooded_frame_arrives_once_everywhere),
+            CHECK_CASE(flooded_opaque_frames_are_copied),
+            CHECK_CASE(opaque_frames_of_others_are_filtered),
             CHECK_CASE(traces_tell_what_happened_when))

@@ -96,6 +96,59 @@ static void opaque_goes_back_and_slot_returns(void)
     engine_pool_fini(&pool);
 }
 
+static void *note_copy(void *ctx, const void *opaque)
+{
+    CHECK(ctx == &freed_n);
+    freed_last = (void *)(uintptr_t)opaque;
+    return &freed_last;
+}
+
+static void a_copy_has_its_own_payload_or_opaque(void)
+{
+    struct engine_pool pool;
+    struct wire_frame *frame, *copy;
+    uint8_t *slot;
+    int packet = 0;
+
+    engine_pool_init(&pool, PAYLOAD);
+    pool.opaque_free = note_free;
+    pool.opaque_ctx = &freed_n;
+    freed_n = 0;
+    frame = engine_pool_alloc(&pool);
+    memset(frame, 0x5A, offsetof(struct wire_frame, payload));
+    frame->kind = WIRE_KIND_ROCE;
+    frame->flags = WIRE_FRAME_BYTES;
+    frame->payload_bytes = 50;
+    frame->tag = 77;
+    frame->swap_add = 88;
+    memset(frame->payload, 3, PAYLOAD);
+    copy = engine_pool_copy(&pool, frame);
+    CHECK(copy->payload != frame->payload);
+    CHECK_BYTES(copy->payload, frame->payload, 50);
+    CHECK(copy->next == NULL);
+    slot = copy->payload;
+    frame->next = NULL;
+    copy->payload = frame->payload;
+    CHECK_BYTES(copy, frame, sizeof(*frame)); /* all else is equal */
+    copy->payload = slot;
+
+    for (int hook = 0; hook < 2; hook++) {
+        struct wire_frame *other;
+
+        frame->kind = WIRE_KIND_OPAQUE;
+        frame->opaque = &packet;
+        pool.opaque_copy = hook ? note_copy : NULL;
+        other = engine_pool_copy(&pool, frame);
+        CHECK(other->opaque == (hook ? (void *)&freed_last : NULL));
+        CHECK(!hook || freed_last == &packet);
+        CHECK_EQ(other->frame_bytes, frame->frame_bytes);
+        engine_pool_free(&pool, other);
+        CHECK_EQ(freed_n, hook);
+    }
+    engine_pool_fini(&pool);
+    CHECK_EQ(freed_n, 2);
+}
+
 /* Wherever a frame is at the end, its opaque goes back once. */
 static void fini_returns_opaques_in_use(void)
 {
@@ -119,4 +172,5 @@ static void fini_returns_opaques_in_use(void)
 }
 
 CHECK_SUITE(pool, CHECK_CASE(grows_and_keeps_slots_apart), CHECK_CASE(reuses_the_last_one_first),
-            CHECK_CASE(opaque_goes_back_and_slot_returns), CHECK_CASE(fini_returns_opaques_in_use))
+            CHECK_CASE(opaque_goes_back_and_slot_returns), CHECK_CASE(fini_returns_opaques_in_use),
+            CHECK_CASE(a_copy_has_its_own_payload_or_opaque))
