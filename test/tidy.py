@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of the source itself: the three borders, names, line budgets, what tests must name.
+"""Tests of the source itself: the three borders, names, line budgets, what the library holds.
 
     python3 test/tidy.py                    all checks that need no build
     python3 test/tidy.py --library FILE     also those of the built C library (librnic-c.a)
@@ -39,15 +39,6 @@ MAX_COLUMNS = 100
 FORBIDDEN_CALLS = {"malloc", "calloc", "realloc", "free", "printf", "fprintf", "puts", "putchar",
                    "fopen", "time", "clock", "clock_gettime", "gettimeofday", "rand", "random",
                    "exit", "getenv"}
-
-# Codes that no test can provoke, and why. A name leaves this list when the code begins to use it.
-NOT_PROVOKED = {
-    "RNIC_WC_LOC_EEC_OP_ERR": "end-to-end contexts belong to RD, which no device offers",
-    "RNIC_WC_MW_BIND_ERR": "memory windows are not offered yet",
-    "RNIC_WC_LOC_QP_OP_ERR": "an inconsistent work request is refused when it is posted",
-    "RNIC_WC_LOC_ACCESS_ERR": "local buffers that may not be used give LOC_PROT_ERR",
-    "RNIC_WC_BAD_RESP_ERR": "responses with data come with READ and atomics",
-}
 
 SOURCE = (".c", ".h", ".cc", ".py")
 CODE = (".c", ".h", ".cc")
@@ -372,65 +363,6 @@ def format_is_clang_format(tree):
             line = next((n for n, (a, b) in enumerate(pairs, 1) if a != b), 1)
             found.append(f"{path}:{line}: clang-format -i would change it")
     return found
-
-
-# ---- every refusal has a test ----
-
-def codes(tree):
-    """{identifier: (place, short name or None)} of drop reasons, errors, statuses and NAKs."""
-    found = {}
-    for path, text in tree.items():
-        if os.path.dirname(path) not in C_FOLDERS or not path.endswith(".h"):
-            continue
-        drops = re.search(r"#define WIRE_DROPS\(X\)(.*?)\n\n", text, re.S)
-        if drops:
-            for code, name in re.findall(r'X\((\w+), "(\w+)"', drops.group(1)):
-                found["WIRE_DROP_" + code] = (path, name)
-        for body in re.findall(r"\benum\b[^;{}()]*\{(.*?)\}", text, re.S):
-            bare = re.sub(r"/\*.*?\*/|//[^\n]*", "", body, flags=re.S)
-            for name in re.findall(r"^\s*([A-Z][A-Z0-9_]+)", bare.replace(",", "\n"), re.M):
-                if re.match(r"RNIC_ERR_|\w*NAK_", name) or (
-                        name.startswith("RNIC_WC_") and "enum rnic_wc_status" in text
-                        and re.search(r"enum rnic_wc_status[^}]*\b" + name + r"\b", text, re.S)):
-                    found[name] = (path, None)
-    for name in ("WIRE_DROP_NONE", "RNIC_WC_SUCCESS"):
-        found.pop(name, None)
-    return found
-
-
-def used_in_code(tree, name):
-    """Does the model do anything with a code, name tables and its definition apart?"""
-    table = re.compile(r'\[\s*' + name + r'\s*\]|case\s+' + name + r'\s*:|' + name + r'\s*,\s*"')
-    word = re.compile(r"\b" + name + r"\b")
-    return any(word.search(line) and not table.search(line)
-               for path, text in tree.items()
-               if path.startswith("model/") and path.endswith((".c", ".cc"))
-               for line in text.split("\n"))
-
-
-def spoil_codes(tree):
-    path = next(path for path in tree if "#define WIRE_DROPS(X)" in tree[path])
-    head = "#define WIRE_DROPS(X)"
-    return tree.with_text(path, tree[path].replace(head, head + ' X(SPOILED, "spoiled", "")', 1))
-
-
-@check(spoil_codes)
-def refusals_are_tested(tree):
-    tests = "\n".join(text for path, text in tree.items()
-                      if path.startswith("test/") and path != "test/tidy.py")
-    words = set(re.findall(r"\w+", tests))
-    quoted = set(re.findall(r'"(\w+)"', tests))
-    found = []
-    for name, (path, short) in sorted(codes(tree).items()):
-        tested = name in words or (short is not None and short in quoted)
-        if name in NOT_PROVOKED:
-            if used_in_code(tree, name):
-                found.append(f"test/tidy.py: {name} is used now: take it from NOT_PROVOKED")
-        elif not tested:
-            found.append(f"{path}: {name} is named in no test")
-    known = codes(tree)
-    return found + [f"test/tidy.py: NOT_PROVOKED: {name} does not exist"
-                    for name in NOT_PROVOKED if name not in known]
 
 
 # ---- the built library ----

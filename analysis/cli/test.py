@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """./rnic test: every test, the fast ones first, one line each, the total last.
 
-Groups, in order: tidy (the source itself), C tests under ASan and UBSan with gcc and with clang,
-the bounded fuzz run, ns-3 TestSuites, Python tests, scenarios with their expect bounds.
+Groups, in order: tidy (the source itself, and that each refusal has a test), C tests under ASan
+and UBSan with gcc and with clang, the bounded fuzz run, ns-3 TestSuites, Python tests, scenarios
+with their expect bounds.
 A build that fails is a failed test. A program that exits with status 77 is skipped.
 """
 
@@ -134,13 +135,18 @@ class Tidy(Group):
         build.make(self.folder, ["-DRNIC_NS3=OFF"], ["rnic-c"])
 
     def run(self, names, results):
-        call = [PYTHON, "test/tidy.py", "--library", os.path.join(self.folder, "librnic-c.a")]
-        status, seconds, output = execute(call, 600)
+        library = os.path.join(self.folder, "librnic-c.a")
+        self._checks([PYTHON, "test/tidy.py", "--library", library], "source", results)
+        self._checks([PYTHON, "test/inventory.py", "--tidy"], "inventory", results)
+
+    def _checks(self, call, name, results):
+        """Run a program of many checks and report each."""
+        status, seconds, output = execute(call, 900)
         checks = re.findall(r"^(ok|FAIL) (\S+)\n((?:    .*\n)*)", output, re.M)
-        for word, name, places in checks:
-            results.add(f"tidy/{name}", 0 if word == "ok" else 1, seconds / len(checks), places)
+        for word, check, places in checks:
+            results.add(f"tidy/{check}", 0 if word == "ok" else 1, seconds / len(checks), places)
         if not checks or (status != 0 and all(word == "ok" for word, _, _ in checks)):
-            results.add("tidy/source", 1, seconds, output)
+            results.add(f"tidy/{name}", 1, seconds, output)
 
 
 class CTests(Group):
