@@ -12,7 +12,9 @@
 
 #include <cstring>
 #include <deque>
+#include <iostream>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace ns3
@@ -70,8 +72,9 @@ Hops HopsTowards(RnicSwitchDevice *root)
     return hops;
 }
 
-/** Set the routes to one card at all switches. */
-void RouteTo(RnicNetDevice *nic, RnicSwitchDevice *root, const Hops &hops)
+/** Set the routes to one card at all switches; those that have a choice go into @p choosing. */
+void RouteTo(RnicNetDevice *nic, RnicSwitchDevice *root, const Hops &hops,
+             std::set<const RnicSwitchDevice *> &choosing)
 {
     const uint32_t station = nic->GetPort();
     std::vector<uint16_t> direct;
@@ -92,6 +95,31 @@ void RouteTo(RnicNetDevice *nic, RnicSwitchDevice *root, const Hops &hops)
         if (device != root && found != hops.end())
         {
             device->SetRoute(station, found->second);
+            if (found->second.size() > 1)
+            {
+                choosing.insert(device);
+            }
+        }
+    }
+}
+
+/** Say when switches choose alike: flows that parted once stay together from then on. */
+void WarnOfEqualHashes(const std::set<const RnicSwitchDevice *> &choosing)
+{
+    std::map<uint64_t, size_t> switches; // by seed
+
+    for (const RnicSwitchDevice *device : choosing)
+    {
+        switches[device->GetParams().ecmp_seed]++;
+    }
+    switches.erase(0); // each its own
+    for (const auto &[seed, n] : switches)
+    {
+        if (n > 1)
+        {
+            std::cerr << "RnicHelper: " << n << " switches choose paths with the same EcmpSeed "
+                      << seed << ", so some paths may stay unused; leave it 0, or give each its "
+                      << "own\n";
         }
     }
 }
@@ -253,6 +281,7 @@ bool RnicHelper::TryPopulateRoutes(std::string *why)
 {
     Ptr<RnicEngine> engine = RnicEngine::Get();
     std::map<RnicSwitchDevice *, Hops> cache; // one search per switch that has cards
+    std::set<const RnicSwitchDevice *> choosing;
 
     engine->Build();
     for (RnicNetDevice *nic : engine->GetNics())
@@ -265,7 +294,7 @@ bool RnicHelper::TryPopulateRoutes(std::string *why)
         }
         if (root)
         {
-            RouteTo(nic, root, cache[root]);
+            RouteTo(nic, root, cache[root], choosing);
         }
     }
     for (RnicSwitchDevice *device : engine->GetSwitches())
@@ -278,6 +307,7 @@ bool RnicHelper::TryPopulateRoutes(std::string *why)
             return false;
         }
     }
+    WarnOfEqualHashes(choosing);
     return true;
 }
 
