@@ -68,6 +68,25 @@ def line_of(text, at):
     return text.count("\n", 0, at) + 1
 
 
+def excuses(path):
+    """Pairs of lines, "FILE: source text" and an indented reason. @return [(file, text, reason)]"""
+    found, head = [], None
+    for number, line in enumerate(read(path).split("\n"), 1):
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("    ") and head:
+            found.append((*head, line.strip()))
+            head = None
+        else:
+            match = re.match(r"(\S+): (.*\S)$", line)
+            if not match or head:
+                raise BuildError(f"{path}:{number}: not a pair of FILE: TEXT and a reason")
+            head = match.groups()
+    if head:
+        raise BuildError(f"{path}: the last one has no reason")
+    return found
+
+
 def each(work, items):
     """work(item) for all items, as many at once as there are processors; results in order."""
     with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
@@ -124,14 +143,14 @@ class Rig:
 
     folder    where it is built; nothing is built again that is newer than what it is made of
     flags     of library and tests
+    linked    flags for compiling and for linking
     tests     paths of the C tests and simulations
     """
 
-    def __init__(self, folder, flags, tests, sanitize=False):
+    def __init__(self, folder, flags, tests, linked=()):
         self.folder = os.path.abspath(folder)
-        self.sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] \
-            if sanitize else []
-        self.flags = BASE + list(flags) + self.sanitize
+        self.linked = list(linked)
+        self.flags = BASE + list(flags) + self.linked
         self.tests = list(tests)
         self.seconds = {}       # of each test with the library as it is
         self.arguments = {}     # of a test, words
@@ -199,7 +218,7 @@ class Rig:
             program = self.program(test)
             if changed[test] or not os.path.exists(program) or \
                     os.path.getmtime(program) < os.path.getmtime(archive):
-                call(["gcc", *self.sanitize, "-o", program, self.object_of(test), archive,
+                call(["gcc", *self.linked, "-o", program, self.object_of(test), archive,
                       "-L" + os.path.join(self.folder, "plain"), "-l:" + LIBRARY, "-lz", "-lm"])
         each(link, self.tests)
 
@@ -209,7 +228,7 @@ class Rig:
     def link(self, objects, folder, more=()):
         """The library with some objects ({path: object}) in the place of its own."""
         os.makedirs(folder, exist_ok=True)
-        call(["gcc", *self.sanitize, "-shared", "-o", os.path.join(folder, LIBRARY),
+        call(["gcc", *self.linked, "-shared", "-o", os.path.join(folder, LIBRARY),
               *[objects.get(path, self.object_of(path)) for path in self.library_paths], *more,
               "-lm"])
 
@@ -224,7 +243,8 @@ class Rig:
         folder = folder or os.path.join(self.folder, "plain")
         begin = time.monotonic()
         environment = {**os.environ, **SANITIZER_ENV, **(env or {}), "LD_LIBRARY_PATH": folder}
-        memory = "" if self.sanitize else f" -v {MEMORY_KIB}"  # ASan maps terabytes
+        mapped = any(flag.startswith("-fsanitize") for flag in self.linked)  # terabytes, by ASan
+        memory = "" if mapped else f" -v {MEMORY_KIB}"
         words = ["sh", "-c", f'ulimit -c 0{memory}; exec "$0" "$@"', self.program(test)]
         with subprocess.Popen(words + list(self.arguments.get(test, ())), text=True, cwd=ROOT,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
