@@ -21,6 +21,7 @@ Status 0 when 95 % of the others are killed, 1 when not.
 """
 
 import argparse
+import itertools
 import os
 import random
 import re
@@ -216,22 +217,29 @@ class Chooser:
         with open(target, "rb") as file:
             return file.read()
 
-    def choose(self, path, count):
+    def of_file(self, path):
+        """Mutants of a file in the order of the seed, without those that are none."""
         folder = os.path.join(FOLDER, "choose-" + os.path.basename(path))
         os.makedirs(folder, exist_ok=True)
         original = self.optimised(path, rig.read(path), folder)
         mutants = mutants_of(path, self.nexts)
         random.Random(f"{self.seed} {path}").shuffle(mutants)
-        chosen = []
         for mutant in mutants:
-            if len(chosen) == count:
-                break
             code = self.optimised(path, mutant.text, folder)
             self.broken += code is None
             self.same += code == original
             if code is not None and code != original:
-                chosen.append(mutant)
+                yield mutant
         shutil.rmtree(folder)
+
+    def choose(self, paths, wanted):
+        """Mutants, by the size of the files; a file without enough leaves the rest to the next."""
+        counts = quotas(paths, wanted)
+        streams = {path: self.of_file(path) for path in paths}
+        found = rig.each(lambda path: list(itertools.islice(streams[path], counts[path])), paths)
+        chosen = sum(found, [])
+        for path in sorted(paths, key=lambda path: -counts[path]):
+            chosen += itertools.islice(streams[path], wanted - len(chosen))
         return chosen
 
 
@@ -369,8 +377,7 @@ def main():
         killer.prepare(killer.plain)
         nexts = neighbours(inventory.texts())
         chooser = Chooser(killer.plain, nexts, seed)
-        counts = quotas(paths, options.count)
-        mutants = sum(rig.each(lambda path: chooser.choose(path, counts[path]), paths), [])
+        mutants = chooser.choose(paths, options.count)
         print(f"{chooser.broken} that do not compile and {chooser.same} with the same object code "
               "thrown away", flush=True)
         run_all(killer, mutants)

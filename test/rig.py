@@ -244,14 +244,17 @@ class Rig:
         begin = time.monotonic()
         environment = {**os.environ, **SANITIZER_ENV, **(env or {}), "LD_LIBRARY_PATH": folder}
         mapped = any(flag.startswith("-fsanitize") for flag in self.linked)  # terabytes, by ASan
-        memory = "" if mapped else f" -v {MEMORY_KIB}"
-        words = ["sh", "-c", f'ulimit -c 0{memory}; exec "$0" "$@"', self.program(test)]
+        memory = "" if mapped else f"ulimit -v {MEMORY_KIB}; "
+        limit = limit or self.limit(test)
+        # Processor time is limited too, for a test that loops when nobody waits for it any more.
+        limits = f"ulimit -c 0; ulimit -t {int(limit) + 5}; {memory}"
+        words = ["sh", "-c", limits + 'exec "$0" "$@"', self.program(test)]
         with subprocess.Popen(words + list(self.arguments.get(test, ())), text=True, cwd=ROOT,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, errors="replace", env=environment,
                               start_new_session=True) as process:
             try:
-                output, _ = process.communicate(timeout=limit or self.limit(test))
+                output, _ = process.communicate(timeout=limit)
                 status = process.returncode
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)

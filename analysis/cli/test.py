@@ -2,8 +2,8 @@
 """./rnic test: every test, the fast ones first, one line each, the total last.
 
 Groups, in order: tidy (the source itself, and that each refusal has a test), C tests under ASan
-and UBSan with gcc and with clang, the bounded fuzz run, ns-3 TestSuites, Python tests, scenarios
-with their expect bounds.
+and UBSan with gcc and with clang, what the C tests prove (branch coverage; --long: mutants), the
+bounded fuzz run, ns-3 TestSuites, Python tests, scenarios with their expect bounds.
 A build that fails is a failed test. A program that exits with status 77 is skipped.
 """
 
@@ -22,6 +22,7 @@ BUILDS = build.RELEASE
 SKIPPED = 77
 FUZZ_SECONDS = 30       # of all fuzz targets together; --long: ten times as much
 LONG_SEEDS = 10000      # of each simulation with --long; it has its own default without
+LONG_MUTANTS = 40       # one-token changes of model/core with --long
 SHOWN_LINES = 60        # of what a failed test said
 
 SANITIZER_ENV = {
@@ -105,7 +106,7 @@ class Group:
         raise NotImplementedError
 
     def prepare(self):
-        """Build what run() needs; raises Failure."""
+        """Build what run() needs, if anything; raises Failure."""
 
     def one(self, name):
         """Run one test. @return (status, seconds, output)"""
@@ -203,6 +204,20 @@ class Fuzz(Group):
         return execute(call, share + 120, SANITIZER_ENV)
 
 
+class Prove(Group):
+    """How much the C tests reach (gcov), and with --long whether they notice small changes."""
+
+    title = "prove"
+    programs = {"coverage": ["test/coverage.py"],
+                "mutants": ["test/mutate.py", str(LONG_MUTANTS), "--seed", "1"]}
+
+    def names(self):
+        return list(self.programs) if self.options.long else ["coverage"]
+
+    def one(self, name):
+        return execute([PYTHON, *self.programs[name]], 3600)
+
+
 class NsSuites(Group):
     """ns-3 TestSuites in our runner, each once more with the engine in batches."""
 
@@ -296,14 +311,28 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="./rnic test", description="Run the tests.")
     parser.add_argument("--long", action="store_true",
                         help="also the slow ones, and fuzz for longer")
+    parser.add_argument("--coverage", action="store_true",
+                        help="only branch coverage of model/wire and model/core, by file")
+    parser.add_argument("--mutants", nargs="?", type=int, const=200, metavar="N",
+                        help="only: change one token of model/core, N times (200), and count what "
+                             "the C tests notice")
+    parser.add_argument("--seed", type=int, metavar="S",
+                        help="of --mutants; else drawn and printed")
     parser.add_argument("name", nargs="*", metavar="NAME",
                         help="only tests whose GROUP/NAME contains one of these")
     options = parser.parse_args(argv)
+    if options.seed is not None and options.mutants is None:
+        parser.error("--seed belongs to --mutants")
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop what runs, then end
     setup.install(setup.RUN_PACKAGES + setup.TEST_PACKAGES)
-    groups = [Tidy(options), CTests(options, "gcc"), CTests(options, "clang"), Fuzz(options),
-              NsSuites(options), PythonTests(options), Scenarios(options)]
+    if options.coverage:
+        return subprocess.call([PYTHON, "test/coverage.py"], cwd=ROOT)
+    if options.mutants is not None:
+        seed = [] if options.seed is None else ["--seed", str(options.seed)]
+        return subprocess.call([PYTHON, "test/mutate.py", str(options.mutants), *seed], cwd=ROOT)
+    groups = [Tidy(options), CTests(options, "gcc"), CTests(options, "clang"), Prove(options),
+              Fuzz(options), NsSuites(options), PythonTests(options), Scenarios(options)]
     plan = [(group, wanted(group, options.name)) for group in groups]
     if not any(names for _, names in plan):
         raise Failure(f"no test is named like {' or '.join(options.name)}")

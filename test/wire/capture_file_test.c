@@ -423,12 +423,16 @@ static void damaged_pcap(void)
     want_bad(&maker, 20, 0, "link type 999 (unknown)");
     maker = spoiled(&whole, 4, 3, 2);
     want_bad(&maker, 4, 0, "pcap version 3.4");
+    maker = spoiled(&whole, 6, 3, 2);
+    want_bad(&maker, 4, 0, "pcap version 2.3");
     maker = spoiled(&whole, 24 + 36 + 8, WIRE_CAPTURE_FRAME_BYTES + 1, 4);
     want_bad(&maker, 24 + 36 + 8, 1, "claims 262145 captured bytes");
     maker = spoiled(&whole, 0, 0x12345678, 4);
     want_bad(&maker, 0, 0, "begins with 78 56 34 12");
     maker = spoiled(&whole, 0, 0x00088B1F, 4);
     want_bad(&maker, 0, 0, "gzip");
+    maker = spoiled(&whole, 0, 0x0000001F, 4);
+    want_bad(&maker, 0, 0, "begins with 1f 00 00 00");
 }
 
 static void damaged_pcapng(void)
@@ -472,6 +476,11 @@ static void damaged_pcapng(void)
     maker = spoiled(&maker, simple + 4, 8, 4); /* ... if it can be one */
     want_bad(&maker, simple + 4, 1, "at least 12");
 
+    maker = whole; /* a second section */
+    section(&maker);
+    maker = spoiled(&maker, whole.n + 8, 0x11111111, 4);
+    want_bad(&maker, whole.n + 8, 2, "byte-order magic");
+
     interface_block(&whole, 1, 0, 9, 0);
     interface = whole.n;
     interface_block(&whole, 1, 0, 9, 0);
@@ -481,6 +490,66 @@ static void damaged_pcapng(void)
     packet = maker.n;
     simple_block(&maker, 1, 20, 20);
     want_bad(&maker, packet + 8, 0, "has described 0");
+}
+
+/* No end-of-options option, and options too short for what they should hold: of no effect. */
+static void options_may_end_with_their_block(void)
+{
+    struct maker maker = {0};
+    struct capture_rig rig;
+
+    section(&maker);
+    block_begin(&maker, 1);
+    put(&maker, 1, 4); /* link type */
+    put(&maker, 0, 4);
+    put(&maker, 9, 2); /* a resolution of no bytes */
+    put(&maker, 0, 2);
+    put(&maker, 14, 2); /* an offset of four bytes */
+    put(&maker, 4, 2);
+    put(&maker, 1000, 4);
+    block_end(&maker);
+    packet_block(&maker, 6, 0, 7000001, 1, 1, 1);
+    open_made(&rig, &maker);
+    want_time(&rig, 7, 1000000, 6);
+    want_end(&rig);
+}
+
+/* A block may be longer than a frame can be; a packet in it may not. */
+static void a_frame_too_long_for_its_block_or_for_us(void)
+{
+    static const uint32_t types[] = {6, 3};
+    const size_t bytes = WIRE_CAPTURE_FRAME_BYTES + 4;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct maker head = {0};
+        struct capture_rig rig;
+        struct wire_capture_frame frame;
+        size_t fixed = types[i] == 6 ? 20 : 4, start, n;
+        uint8_t *file;
+
+        section(&head);
+        interface_block(&head, 1, 0, 256, 0);
+        start = head.n;
+        put(&head, types[i], 4);
+        put(&head, 12 + fixed + bytes, 4);
+        if (types[i] == 6) {
+            put(&head, 0, 8); /* interface, time */
+            put(&head, 0, 4);
+            put(&head, bytes, 4);
+        }
+        put(&head, bytes, 4);
+        n = head.n + bytes + 4;
+        file = calloc(1, n);
+        CHECK(file != NULL);
+        memcpy(file, head.bytes, head.n);
+        capture_rig_init(&rig, file, n);
+        CHECK(wire_capture_open(&rig.capture));
+        CHECK_EQ(wire_capture_next(&rig.capture, &frame), WIRE_CAPTURE_BAD);
+        CHECK(strstr(rig.capture.error, "262148 captured bytes in a block with room for 262148"));
+        CHECK_EQ(rig.capture.error_offset, start + (types[i] == 6 ? 20 : 8));
+        capture_rig_free(&rig);
+        free(file);
+    }
 }
 
 /* The longest frame fits; its block may be longer than the buffer only by its options. */
@@ -515,4 +584,6 @@ CHECK_SUITE(capture_file, CHECK_CASE(pcap_of_both_clocks_and_byte_orders),
             CHECK_CASE(pcapng_clocks_of_every_resolution),
             CHECK_CASE(simple_packets_are_cut_at_the_snap_length),
             CHECK_CASE(files_cut_at_every_byte), CHECK_CASE(damaged_pcap),
-            CHECK_CASE(damaged_pcapng), CHECK_CASE(the_longest_frame_fits))
+            CHECK_CASE(damaged_pcapng), CHECK_CASE(options_may_end_with_their_block),
+            CHECK_CASE(a_frame_too_long_for_its_block_or_for_us),
+            CHECK_CASE(the_longest_frame_fits))

@@ -280,6 +280,9 @@ static void addresses_of_no_book(void)
     CHECK_EQ(wire_frame_decode(&frame, NULL, d3.bytes, d3.n, false), WIRE_DROP_ADDRESS);
     d1.bytes[60] ^= 1; /* what the decoder drops keeps its reason */
     CHECK_EQ(wire_frame_decode(&frame, NULL, d1.bytes, d1.n, false), WIRE_DROP_ICRC);
+    d3.bytes[16] = 0x89; /* RoCEv1 with UDP behind its GRH */
+    d3.bytes[17] = 0x15;
+    CHECK_EQ(wire_frame_decode(&frame, NULL, d3.bytes, d3.n, false), WIRE_DROP_IP_PROTOCOL);
     hex_free(&d1);
     hex_free(&d3);
 }
@@ -293,6 +296,11 @@ static void frames_without_bytes(void)
 
     CHECK_EQ(wire_frame_encode(&opaque, &book, bytes, sizeof(bytes)), 0);
     CHECK_EQ(wire_frame_encode(&v6_only, &book, bytes, sizeof(bytes)), 0);
+    v6_only.src = 0;
+    v6_only.dst = 7;
+    CHECK_EQ(wire_frame_encode(&v6_only, &book, bytes, sizeof(bytes)), 0);
+    v6_only.src = 7;
+    v6_only.dst = 0;
     v6_only.flags = WIRE_FRAME_IPV6; /* the other one then stands as ::ffff:10.0.0.1 */
     CHECK_EQ(wire_frame_encode(&v6_only, &book, bytes, sizeof(bytes)), 78);
     CHECK_EQ(wire_bytes_get32(bytes + 14 + 36), 10u << 24 | 1);

@@ -108,6 +108,9 @@ static void rare_fields_are_named_too(void)
               "pkey=0x0000 migreq fecn tver=2 reserved=0x00,0x01 feth=0x00000003 "
               "va=0x0000000000000000 rkey=0x00000000 dma_len=0 payload=0 pad=0 dscp=0 ecn=not-ect "
               "ttl=0 ip_id=0 rocev1");
+    packet.bth_resv6 = 2;
+    packet.bth_resv7 = 0;
+    CHECK(strstr(all(&packet, &text), " reserved=0x02,0x00 ") != NULL);
     packet.opcode = WIRE_OP_SEND_LAST_INV;
     CHECK(strstr(all(&packet, &text), " invalidate=0x00000003 ") != NULL);
     packet.opcode = WIRE_OP_FETCH_ADD;
