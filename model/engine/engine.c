@@ -196,6 +196,24 @@ int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
     return 0;
 }
 
+int engine_set_line(struct engine *engine, uint32_t port, bool up)
+{
+    uint32_t ends[2] = {port, WIRE_STATION_NONE};
+
+    if (port >= engine->n_ports || engine->macs[port].peer == WIRE_STATION_NONE)
+        return -1;
+    ends[1] = engine->macs[port].peer;
+    for (size_t i = 0; i < 2; i++) {
+        struct engine_link *link = &engine->ports[ends[i]].link;
+
+        if (up && link->down)
+            link->up_ps = engine->now_ps;
+        link->down = !up;
+        engine->macs[ends[i]].flags |= ENGINE_MAC_LOSSY;
+    }
+    return 0;
+}
+
 uint32_t engine_ports(const struct engine *engine)
 {
     return engine->n_ports;

@@ -69,6 +69,14 @@ int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
                    const struct engine_link_params *ab, const struct engine_link_params *ba,
                    uint32_t max_frame_bytes);
 
+/**
+ * The line at @p port goes down or comes up, both directions, at engine_now_ps. What was on it when
+ * it went down is lost, and so is all that begins before it is up again (WIRE_DROP_LINK_DOWN), pause
+ * frames too. Nobody notices at once: MACs send on, routes stay.
+ * @return 0, -1: no such port, or it is not connected.
+ */
+int engine_set_line(struct engine *engine, uint32_t port, bool up);
+
 /** Time of the earliest event, WIRE_NEVER: none. Changes nothing. */
 uint64_t engine_next_ps(const struct engine *engine);
 /** Time up to which the engine has run. */

@@ -22,7 +22,7 @@
 enum {
     ENGINE_MAC_SWITCH = 1, /* device is a switch, else a card */
     ENGINE_MAC_DIRTY = 2,  /* in the list of cards to look at */
-    ENGINE_MAC_LOSSY = 4,  /* frames that come in may be lost */
+    ENGINE_MAC_LOSSY = 4,  /* frames that come in may be lost: share, or line down */
     ENGINE_MAC_BRIDGE = 8, /* device is a switch that bridges: it may flood */
 };
 

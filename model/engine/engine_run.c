@@ -371,12 +371,30 @@ static void run_receive_nic(struct engine *engine, uint32_t port, struct wire_fr
     run_look_nic(engine, port);
 }
 
+/* The line at this port is lossy, or is or was down. */
+static enum wire_drop run_lossy_line(struct engine *engine, uint32_t port,
+                                     const struct wire_frame *frame)
+{
+    struct engine_link *link = &engine->ports[port].link;
+    uint32_t from = engine->macs[port].peer;
+    uint64_t bytes = (uint64_t)frame->frame_bytes + WIRE_PREAMBLE_BYTES;
+    uint64_t flight_ps =
+        engine->macs[from].delay_ps + wire_line_time_ps(bytes, engine->ports[from].link.rate_bps);
+
+    if (engine_link_breaks(link, engine->now_ps - flight_ps))
+        return WIRE_DROP_LINK_DOWN;
+    return engine_link_loses(link) ? WIRE_DROP_LINK_LOSS : WIRE_DROP_NONE;
+}
+
 /* What the line did to a frame, and what its bytes say. */
 static enum wire_drop run_line(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
-    if ((engine->macs[port].flags & ENGINE_MAC_LOSSY) != 0 &&
-        engine_link_loses(&engine->ports[port].link))
-        return WIRE_DROP_LINK_LOSS;
+    if ((engine->macs[port].flags & ENGINE_MAC_LOSSY) != 0) {
+        enum wire_drop drop = run_lossy_line(engine, port, frame);
+
+        if (drop != WIRE_DROP_NONE)
+            return drop;
+    }
     if (!engine_mac_is_pause(frame))
         engine->packet_hops++;
     if (WIRE_UNLIKELY((frame->flags & WIRE_FRAME_CORRUPT) != 0))

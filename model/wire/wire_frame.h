@@ -110,6 +110,7 @@ static_assert(sizeof(struct wire_frame) == 128, "a frame is two cache lines");
 #define WIRE_DROPS(X)                                                                              \
     X(NONE, "none", "not dropped")                                                                 \
     X(LINK_LOSS, "link_loss", "lost on the line (loss parameter)")                                 \
+    X(LINK_DOWN, "link_down", "on the line while it was down")                                     \
     X(FCS, "fcs", "corrupted on the line: Ethernet FCS wrong")                                     \
     X(TRUNCATED, "truncated", "shorter than its headers claim")                                    \
     X(ETHERTYPE, "ethertype", "not IPv4, IPv6, RoCE or MAC control")                               \

@@ -432,6 +432,70 @@ static void losses_are_by_direction(void)
     CHECK_EQ(lost[0], lost[1]); /* the other direction draws from another stream */
 }
 
+/*
+ * A66: down at 10 us, up at 50 us, and again later. 100 us of frames without a gap over 1 us of
+ * fibre: lost is what was on the line at 10 us and all that began before 50 us.
+ */
+static void a_line_that_goes_down_loses_what_is_on_it(void)
+{
+    static const uint64_t turns[][2] = {{10 * US, 50 * US}, {60 * US, 60 * US + 1}};
+    const uint64_t frame_ps = UINT64_C(1106) * 80, flight_ps = UINT64_C(1094) * 80 + US;
+    const uint32_t n = 1130;
+
+    for (uint64_t delay_ps = 0; delay_ps <= US; delay_ps += US) {
+        struct engine_link_params link = fake_link(RATE_100G, delay_ps);
+        struct engine *engine = engine_create(&plain);
+        struct rnic_device *a = fake_nic(0), *b = fake_nic(1);
+        uint32_t got = 0, lost = 0;
+
+        CHECK_EQ(engine_add_nic(engine, a), 0);
+        CHECK_EQ(engine_add_nic(engine, b), 1);
+        CHECK_EQ(engine_set_line(engine, 0, false), -1); /* there is none */
+        CHECK_EQ(engine_connect(engine, 0, 1, &link, &link, FAKE_MAX_FRAME), 0);
+        CHECK_EQ(engine_set_line(engine, 2, false), -1);
+        CHECK_EQ(engine_set_line(engine, 0, true), 0); /* it is up */
+        for (uint32_t i = 0; i < n; i++) {
+            fake_send(a, 1, 1024, 0, 0);
+            fake_send(b, 0, 1024, 0, 0);
+        }
+        engine_touch(engine, 0);
+        engine_touch(engine, 1);
+        for (size_t i = 0; i < 2; i++) {
+            engine_run(engine, turns[i][0]);
+            CHECK_EQ(engine_set_line(engine, (uint32_t)i, false), 0); /* by either end */
+            engine_run(engine, turns[i][1]);
+            CHECK_EQ(engine_set_line(engine, (uint32_t)i, true), 0);
+            CHECK(engine_check_conservation(engine));
+        }
+        engine_run(engine, WIRE_NEVER);
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t begin_ps = i * frame_ps, end_ps = begin_ps + flight_ps - US + delay_ps;
+            bool gone = false;
+
+            for (size_t k = 0; k < 2; k++) /* what arrives at that very time has arrived */
+                gone = gone || (end_ps > turns[k][0] && begin_ps < turns[k][1]);
+            if (gone) {
+                lost++;
+                continue;
+            }
+            CHECK_EQ(b->rx[got].psn, i);
+            CHECK_EQ(b->rx[got].time_ps, end_ps);
+            CHECK_EQ(a->rx[got].psn, i);
+            got++;
+        }
+        CHECK_EQ(a->rx_n, got);
+        CHECK_EQ(b->rx_n, got);
+        CHECK(lost > 40 * US / frame_ps);
+        CHECK_EQ(engine_query_port(engine, 0)->drops[WIRE_DROP_LINK_DOWN], lost);
+        CHECK_EQ(engine_query_port(engine, 1)->drops[WIRE_DROP_LINK_DOWN], lost);
+        CHECK_EQ(engine_query_port(engine, 1)->drops[WIRE_DROP_LINK_LOSS], 0);
+        CHECK(engine_check_conservation(engine));
+        engine_destroy(engine);
+        fake_nic_free(a);
+        fake_nic_free(b);
+    }
+}
+
 CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(no_picosecond_is_lost_over_many_frames),
             CHECK_CASE(hosts_may_be_joined_directly), CHECK_CASE(speeds_may_be_mixed),
@@ -443,4 +507,5 @@ CHECK_SUITE(run, CHECK_CASE(star_times_are_the_closed_form),
             CHECK_CASE(wakes_come_once_at_their_time),
             CHECK_CASE(timer_at_the_same_time_runs_before_the_mac),
             CHECK_CASE(every_frame_is_accounted_for), CHECK_CASE(missing_frame_is_noticed),
-            CHECK_CASE(losses_are_by_direction))
+            CHECK_CASE(losses_are_by_direction),
+            CHECK_CASE(a_line_that_goes_down_loses_what_is_on_it))
