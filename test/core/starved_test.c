@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A card with no byte to spare: every request for memory fails once, wherever it stands, and what
+ * failed has changed nothing.
+ */
+#include "card.h"
+#include "rnic_internal.h"
+
+#define OBJECTS 40u /* tables double their arrays several times */
+
+static struct card_bench bench;
+static struct card *const a = &bench.cards[0];
+static unsigned refusals;
+static void *blocks[16 * OBJECTS];
+static size_t n_blocks;
+
+static void drain(void)
+{
+    for (size_t bytes = (size_t)1 << 24; bytes >= 64; bytes /= 2)
+        while (rnic_mem_alloc(&a->dev->mem, bytes) != NULL)
+            continue;
+}
+
+/* Exactly what the last call was short of. */
+static void feed_exactly(void)
+{
+    size_t bytes = rnic_mem_wanted(a->dev);
+    void *block = aligned_alloc(64, bytes);
+
+    CHECK(bytes >= 64 && block != NULL);
+    CHECK(n_blocks < sizeof blocks / sizeof blocks[0]);
+    blocks[n_blocks++] = block;
+    rnic_mem_give(a->dev, block, bytes);
+}
+
+/* The call is refused until it has been given all it wants; @p number is not touched before. */
+#define STARVED(number, call)                                                                      \
+    do {                                                                                           \
+        int err_;                                                                                  \
+        unsigned tries_ = 0;                                                                       \
+                                                                                                   \
+        drain();                                                                                   \
+        (number) = 0xABCDEF;                                                                       \
+        while ((err_ = (call)) == RNIC_ERR_NOMEM) {                                                \
+            CHECK_EQ(number, 0xABCDEF);                                                            \
+            feed_exactly();                                                                        \
+            refusals++;                                                                            \
+            CHECK(++tries_ < 20);                                                                  \
+        }                                                                                          \
+        CHECK_EQ(err_, 0);                                                                         \
+        CHECK(number != 0xABCDEF);                                                                 \
+    } while (0)
+
+static void open_bench(void)
+{
+    struct card_options options = card_options_ideal();
+
+    options.params.max_qp = options.params.max_mr = options.params.max_cq = OBJECTS + 2;
+    options.params.qp_cache_entries = options.params.mr_cache_entries = OBJECTS / 2;
+    options.params.cq_cache_entries = options.params.page_cache_entries = OBJECTS / 2;
+    card_bench_open(&bench, 2, &options);
+    refusals = 0;
+}
+
+static void close_bench(void)
+{
+    card_bench_close(&bench);
+    while (n_blocks > 0)
+        free(blocks[--n_blocks]);
+}
+
+static void protection_domains(void)
+{
+    uint32_t pd[OBJECTS];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        STARVED(pd[i], rnic_alloc_pd(a->dev, &pd[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(pd[j] != pd[i]);
+    }
+    CHECK(refusals > 0);
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        CHECK_EQ(rnic_dealloc_pd(a->dev, pd[i], 0), 0);
+    close_bench();
+}
+
+static void regions(void)
+{
+    uint32_t key[OBJECTS + 1];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS + 1; i++) {
+        /* A card has one region from the bench: no refusal has used one up. */
+        STARVED(key[i], rnic_reg_mr(a->dev, a->pd, i, 100000, NULL, 0, &key[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(key[j] != key[i]);
+    }
+    CHECK(refusals > 4);
+    CHECK_EQ(rnic_reg_mr(a->dev, a->pd, 0, 1, NULL, 0, &key[0], 0), RNIC_ERR_LIMIT);
+    for (uint32_t i = 0; i < OBJECTS + 1; i++)
+        CHECK_EQ(rnic_dereg_mr(a->dev, key[i], 0), 0);
+    close_bench();
+}
+
+static void completion_queues(void)
+{
+    uint32_t cq[OBJECTS];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        STARVED(cq[i], rnic_create_cq(a->dev, 16, &cq[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(cq[j] != cq[i]);
+    }
+    CHECK(refusals > OBJECTS);
+    CHECK_EQ(rnic_create_cq(a->dev, 16, &cq[0], 0), RNIC_ERR_LIMIT);
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        CHECK_EQ(rnic_destroy_cq(a->dev, cq[i], 0), 0);
+    close_bench();
+}
+
+static void queue_pairs(void)
+{
+    struct rnic_qp_init_attr init = {
+        .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1};
+    uint32_t qpn[OBJECTS + 1];
+
+    open_bench();
+    init.pd = a->pd;
+    init.send_cq = a->send_cq;
+    init.recv_cq = a->recv_cq;
+    for (uint32_t i = 0; i < OBJECTS + 1; i++) {
+        STARVED(qpn[i], rnic_create_qp(a->dev, &init, &qpn[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(qpn[j] != qpn[i]);
+    }
+    CHECK(refusals > OBJECTS);
+    CHECK_EQ(rnic_create_qp(a->dev, &init, &qpn[0], 0), RNIC_ERR_LIMIT);
+    for (uint32_t i = 0; i < OBJECTS + 1; i++)
+        CHECK_EQ(rnic_destroy_qp(a->dev, qpn[i], 0), 0);
+
+    /* And the bench's own pair works on. */
+    card_write(a, 1, 0, 0, 5000);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    close_bench();
+}
+
+CHECK_SUITE(starved, CHECK_CASE(protection_domains), CHECK_CASE(regions),
+            CHECK_CASE(completion_queues), CHECK_CASE(queue_pairs))
