@@ -124,6 +124,46 @@ void WarnOfEqualHashes(const std::set<const RnicSwitchDevice *> &choosing)
     }
 }
 
+/**
+ * Bridges that learn flood, and nothing ends a flood in a loop.
+ * @returns a port that closes a loop of such switches, nullptr: there is none.
+ */
+Ptr<RnicSwitchPort> FindLoop()
+{
+    // From a switch towards the root of its tree.
+    std::unordered_map<const RnicSwitchDevice *, const RnicSwitchDevice *> up;
+    std::unordered_map<const RnicLink *, bool> seen;
+    auto rootOf = [&up](const RnicSwitchDevice *device)
+    {
+        while (up.count(device))
+        {
+            device = up[device];
+        }
+        return device;
+    };
+
+    for (RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
+    {
+        for (uint32_t i = 0; device->IsLearning() && i < device->GetNPorts(); i++)
+        {
+            Ptr<RnicSwitchPort> port = device->GetPort(i);
+            const RnicSwitchDevice *next = PeerSwitch(port);
+
+            if (!next || !next->IsLearning() || seen[PeekPointer(port->GetLink())])
+            {
+                continue;
+            }
+            seen[PeekPointer(port->GetLink())] = true;
+            if (rootOf(device) == rootOf(next))
+            {
+                return port;
+            }
+            up[rootOf(device)] = rootOf(next);
+        }
+    }
+    return nullptr;
+}
+
 /** @returns @p object itself when it is a port, or the first free port of a switch. */
 Ptr<RnicPortDevice> PortOf(Ptr<Object> object)
 {
@@ -284,6 +324,13 @@ bool RnicHelper::TryPopulateRoutes(std::string *why)
     std::set<const RnicSwitchDevice *> choosing;
 
     engine->Build();
+    if (Ptr<RnicSwitchPort> port = FindLoop())
+    {
+        *why = DynamicCast<RnicSwitchDevice>(port->GetSwitch())->GetName() +
+               " closes a loop of switches that learn stations (L2): frames that are flooded would "
+               "run round for ever; take a link away, route, or set L2Learn to false";
+        return false;
+    }
     for (RnicNetDevice *nic : engine->GetNics())
     {
         RnicSwitchDevice *root = PeerSwitch(nic);

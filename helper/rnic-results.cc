@@ -332,6 +332,7 @@ void RnicResults::Network()
     RnicJson &conservation = m_summary.Set("conservation", RnicJson::Object());
     uint64_t dropped = 0;
     conservation.Set("frames_sent", m_counters.frames_sent);
+    conservation.Set("frames_copied", m_counters.frames_copied);
     conservation.Set("frames_delivered", m_counters.frames_delivered);
     RnicJson &drops = conservation.Set("frames_dropped", RnicJson::Object());
     for (int i = WIRE_DROP_NONE + 1; i < WIRE_DROP_COUNT; i++)
@@ -341,10 +342,11 @@ void RnicResults::Network()
     }
     conservation.Set("frames_dropped_total", dropped);
     conservation.Set("frames_in_flight", m_counters.frames_in_flight);
-    if (m_counters.frames_sent !=
+    if (m_counters.frames_sent + m_counters.frames_copied !=
         m_counters.frames_delivered + dropped + m_counters.frames_in_flight)
     {
-        m_errors.push_back("frames are not conserved: sent is not delivered + dropped + in flight");
+        m_errors.push_back("frames are not conserved: sent and copied (by bridges) are not "
+                           "delivered + dropped + in flight");
     }
     uint64_t pauses = 0;
     uint64_t refreshes = 0;
@@ -355,6 +357,7 @@ void RnicResults::Network()
     uint64_t ce = 0;
     uint64_t lost = 0;
     uint64_t passages = 0;
+    uint64_t control = 0;
     RnicJson switches = RnicJson::Array();
     for (const RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
     {
@@ -376,6 +379,7 @@ void RnicResults::Network()
         ce += counters->ce_rx;
         lost += counters->trace_lost;
         passages += counters->passages_lost;
+        control += counters->control_lost;
     }
     RnicJson &pfc = m_summary.Set("pfc", RnicJson::Object());
     pfc.Set("pauses", pauses);
@@ -387,6 +391,7 @@ void RnicResults::Network()
     m_summary.Set("ce_received", ce);
     m_summary.Set("cnps_sent", cnps);
     m_summary.Set("cnps_received", heard);
+    m_summary.Set("control_lost", control);
     m_summary.Set("switches", std::move(switches));
     RnicJson &notes = m_summary.Set("notes", RnicJson::Array());
     for (const std::string &note : m_end.notes)

@@ -214,8 +214,13 @@ struct engine *RnicEngine::GetEngine()
     if (!m_engine)
     {
         const struct engine_config config = {GetSeed(), m_wire, m_payloadBytes, &m_book};
-        const struct engine_hooks hooks = {
-            this, &RnicEngine::NicEvent, &OpaqueRx, &RnicEngine::OpaqueFree, &Trace, 0};
+        const struct engine_hooks hooks = {this,
+                                           &RnicEngine::NicEvent,
+                                           &OpaqueRx,
+                                           &RnicEngine::OpaqueFree,
+                                           &RnicEngine::OpaqueCopy,
+                                           &Trace,
+                                           0};
 
         m_engine = engine_create(&config);
         NS_ABORT_MSG_UNLESS(m_engine, "ns3-rnic: out of memory");
@@ -491,6 +496,17 @@ void RnicEngine::OpaqueRx(void *ctx, uint32_t port, struct wire_frame *frame)
 void RnicEngine::OpaqueFree(void *ctx, void *opaque)
 {
     static_cast<RnicEngine *>(ctx)->FreeOpaque(static_cast<RnicOpaque *>(opaque));
+}
+
+void *RnicEngine::OpaqueCopy(void *ctx, const void *opaque)
+{
+    auto from = static_cast<const RnicOpaque *>(opaque);
+    RnicOpaque *made = static_cast<RnicEngine *>(ctx)->MakeOpaque(from->packet);
+
+    std::copy(std::begin(from->dst), std::end(from->dst), made->dst);
+    std::copy(std::begin(from->src), std::end(from->src), made->src);
+    made->protocol = from->protocol;
+    return made;
 }
 
 RnicOpaque *RnicEngine::MakeOpaque(Ptr<const Packet> packet)

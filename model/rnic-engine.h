@@ -161,6 +161,7 @@ private:
     static void NicEvent(void *ctx, uint32_t port, const struct rnic_event *event);
     static void OpaqueRx(void *ctx, uint32_t port, struct wire_frame *frame);
     static void OpaqueFree(void *ctx, void *opaque);
+    static void *OpaqueCopy(void *ctx, const void *opaque);
     static void Trace(void *ctx, const struct engine_trace *record);
     static void CheckResolution();
 

@@ -335,7 +335,11 @@ bool RnicNetDevice::SendFrom(Ptr<Packet> packet, const Address &source, const Ad
 
     const uint32_t station = wire_addr_by_mac(m_engine->GetBook(), mac);
 
-    if (station == WIRE_STATION_BROADCAST)
+    if (station == WIRE_STATION_BROADCAST && GetNextHop(station) == station)
+    {
+        Queue(packet, from, to, protocol, station, now_ps); // a bridge floods it
+    }
+    else if (station == WIRE_STATION_BROADCAST)
     {
         // The fabric routes: a group frame goes as one copy to each other card.
         for (RnicNetDevice *nic : m_engine->GetNics())
@@ -398,7 +402,7 @@ void RnicNetDevice::HandleOpaque(struct wire_frame *frame)
     auto opaque = static_cast<RnicOpaque *>(frame->opaque);
     Ptr<RnicNetDevice> self(this);
 
-    if (frame->dst != GetPort())
+    if (frame->dst != GetPort() && frame->dst != WIRE_STATION_BROADCAST)
     {
         return; // stays in the frame: the engine counts it as a drop
     }

@@ -192,8 +192,22 @@ void RnicSwitchDevice::Build(uint32_t number)
     m_queueBytes.assign(size_t(GetNPorts()) * WIRE_CLASSES, 0);
 }
 
+bool RnicSwitchDevice::IsLearning() const
+{
+    return m_params.l2 != 0 && m_params.l2_learn != 0;
+}
+
 void RnicSwitchDevice::SetRoute(uint32_t station, const std::vector<uint16_t> &ports)
 {
+    if (IsLearning())
+    {
+        if (m_params.l2_primed != 0 && !ports.empty())
+        {
+            fabric_learn(GetSwitch(), station, ports[0]);
+        }
+        return;
+    }
+
     const int result =
         fabric_route_set(GetSwitch(), station, ports.data(), static_cast<uint32_t>(ports.size()));
 

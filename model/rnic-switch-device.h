@@ -47,7 +47,12 @@ public:
     /** @returns what messages call it, by the number of its node. */
     std::string GetName() const;
 
-    /** Frames to @p station leave by one of these ports (ECMP). */
+    /** @returns whether it bridges and learns stations: then there may be no loop. */
+    bool IsLearning() const;
+    /**
+     * Frames to @p station leave by one of these ports (ECMP). A switch that learns takes the first
+     * of them as if the station had been heard there (L2Primed), or not at all.
+     */
     void SetRoute(uint32_t station, const std::vector<uint16_t> &ports);
     /** Fix the buffer pools. @returns false: @p why says what does not fit. */
     bool Start(std::string *why);

@@ -130,6 +130,13 @@ int fabric_route_set(struct fabric_switch *sw, uint32_t dest, const uint16_t *po
     return fabric_route_add(&sw->route, dest, ports, n);
 }
 
+void fabric_learn(struct fabric_switch *sw, uint32_t station, uint32_t port)
+{
+    WIRE_ASSERT(port < sw->port_count);
+    if (sw->bridge.entries != NULL)
+        fabric_bridge_learn(&sw->bridge, station, port, 0);
+}
+
 /* ---- start ---- */
 
 static uint64_t setup_scale(uint64_t bytes, uint64_t rate_bps, uint64_t per_rate_bps)

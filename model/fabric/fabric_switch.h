@@ -63,6 +63,10 @@
       "A bridge learns stations and floods frames to others; off: it knows the routes that were "  \
       "set",                                                                                       \
       NULL)                                                                                        \
+    X(l2_primed, BOOL, 1, 0, 1, "choice: ARP comes before RDMA",                                   \
+      "A bridge that learns starts out knowing where every station is; off: it floods the first "  \
+      "frames",                                                                                    \
+      NULL)                                                                                        \
     X(l2_entries, COUNT, 16384, 1, 16777216, "choice: a small datacenter switch; unverified",      \
       "Stations a bridge can learn", NULL)                                                         \
     X(l2_age_ps, TIME, 300000000000000, 0, 1000000000000000000, "802.1D 7.9: 300 s",               \
@@ -107,6 +111,12 @@ void fabric_port_set(struct fabric_switch *sw, uint32_t port,
  * is a static entry: it comes before what was learned.
  */
 int fabric_route_set(struct fabric_switch *sw, uint32_t dest, const uint16_t *ports, uint32_t n);
+
+/**
+ * A bridge that learns: as if a frame of @p station had come in at @p port at time 0 (l2_primed is
+ * the caller's to look at). Another switch takes no note.
+ */
+void fabric_learn(struct fabric_switch *sw, uint32_t station, uint32_t port);
 
 /**
  * Check that reserved + headroom of all connected ports fit the buffer and fix the pools.

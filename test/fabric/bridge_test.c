@@ -218,6 +218,21 @@ static void filtered_when_it_came_from_there(void)
     rig_stop(&rig);
 }
 
+static void primed_stations_are_not_flooded_to(void)
+{
+    struct fabric_params params = rig_plain_params();
+    struct rig rig = bridge_rig(&params, 4);
+
+    fabric_learn(rig.sw, HOST, 2);
+    CHECK_EQ(bridge_rx(&rig, 1, HOST + 1, HOST, 3, 300 * SECOND), 0);
+    CHECK_EQ(rig_drain(&rig, 2, 300 * SECOND), 1);
+    CHECK_EQ(bridge_rx(&rig, 1, HOST + 1, HOST, 3, 300 * SECOND + 1), 3); /* it ages as others */
+    CHECK_EQ(bridge_rx(&rig, 3, HOST, HOST + 1, 3, 301 * SECOND), 0);     /* and moves as others */
+    CHECK_EQ(bridge_rx(&rig, 1, HOST + 1, HOST, 3, 302 * SECOND), 0);
+    CHECK_EQ(fabric_frames_held(rig.sw), 5);
+    rig_stop(&rig);
+}
+
 static void nobody_to_flood_to_is_no_route(void)
 {
     struct fabric_params params = rig_plain_params();
@@ -301,6 +316,7 @@ CHECK_SUITE(bridge, CHECK_CASE(learns_moves_and_ages), CHECK_CASE(never_ages_at_
             CHECK_CASE(unknown_is_flooded_then_known_is_not), CHECK_CASE(forgotten_after_its_age),
             CHECK_CASE(group_frames_are_always_flooded), CHECK_CASE(static_entries_win_and_suffice),
             CHECK_CASE(filtered_when_it_came_from_there),
+            CHECK_CASE(primed_stations_are_not_flooded_to),
             CHECK_CASE(nobody_to_flood_to_is_no_route),
             CHECK_CASE(flooding_is_lossy_and_pauses_nobody),
             CHECK_CASE(flooding_without_a_lossy_class),
