@@ -23,51 +23,125 @@ static void complete_write(struct rnic_device *dev, struct rnic_qp *qp, struct r
     rnic_complete_to_error(dev, qp, data_ps);
 }
 
+static const uint8_t complete_opcodes[] = {
+    [RNIC_WR_RDMA_WRITE] = RNIC_WC_RDMA_WRITE,
+    [RNIC_WR_RDMA_WRITE_WITH_IMM] = RNIC_WC_RDMA_WRITE,
+    [RNIC_WR_SEND] = RNIC_WC_SEND,
+    [RNIC_WR_SEND_WITH_IMM] = RNIC_WC_SEND,
+    [RNIC_WR_RDMA_READ] = RNIC_WC_RDMA_READ,
+    [RNIC_WR_ATOMIC_CMP_AND_SWP] = RNIC_WC_COMP_SWAP,
+    [RNIC_WR_ATOMIC_FETCH_AND_ADD] = RNIC_WC_FETCH_ADD,
+    [RNIC_WR_LOCAL_INV] = RNIC_WC_LOCAL_INV,
+    [RNIC_WR_BIND_MW] = RNIC_WC_BIND_MW,
+    [RNIC_WR_SEND_WITH_INV] = RNIC_WC_SEND,
+};
+
 /* Completion of send work request `index`. */
 static void complete_send(struct rnic_device *dev, struct rnic_qp *qp, uint32_t index,
-                          enum rnic_wc_status status, uint64_t at_ps)
+                          enum rnic_wc_status status, uint32_t vendor_err, uint64_t at_ps)
 {
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, index);
-    bool write = wqe->opcode == RNIC_WR_RDMA_WRITE || wqe->opcode == RNIC_WR_RDMA_WRITE_WITH_IMM;
     struct rnic_cqe cqe = {.wc = {.wr_id = wqe->wr_id,
                                   .status = status,
-                                  .opcode = write ? RNIC_WC_RDMA_WRITE : RNIC_WC_SEND,
+                                  .opcode = (enum rnic_wc_opcode)complete_opcodes[wqe->opcode],
                                   .byte_len = wqe->length,
-                                  .qp_num = qp->qpn},
+                                  .qp_num = qp->qpn,
+                                  .vendor_err = vendor_err},
                            .sq_next = index + 1,
                            .is_send = true};
 
     complete_write(dev, qp, qp->send_cq, &cqe, at_ps);
 }
 
+/* The requests left in the send queue end flushed, also when that fails the queue pair. */
+static void complete_flush_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    while (qp->sq_una != qp->sq.head)
+        complete_send(dev, qp, qp->sq_una++, RNIC_WC_WR_FLUSH_ERR, 0, at_ps);
+    qp->sq_cur = qp->sq_end = qp->sq.head;
+    qp->cur_packet = 0;
+    qp->sq_failed = false;
+    qp->drain_told = true;
+}
+
+/* SQD: all that was started is complete. Told once, not before the last completion is visible. */
+static void complete_drained(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    if (qp->drain_told || qp->state != RNIC_QPS_SQD || qp->sq_una != qp->sq_end)
+        return;
+    qp->drain_told = true;
+    rnic_device_event(dev, RNIC_EVENT_SQ_DRAINED, qp, 0,
+                      wire_max_ps(at_ps, qp->send_cq->last_visible_ps));
+}
+
+/* Is the oldest request done? Local operations take no PSN. */
+static bool complete_is_done(const struct rnic_qp *qp, const struct rnic_wqe *wqe)
+{
+    if (rnic_ring_is_local(wqe))
+        return wqe->started;
+    return wire_psn_diff(qp->replay.psn_una, wire_psn_add(wqe->psn, wqe->packets)) >= 0;
+}
+
+static bool complete_sq_works(const struct rnic_qp *qp)
+{
+    return qp->state != RNIC_QPS_ERR && qp->state != RNIC_QPS_SQE;
+}
+
 void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
-    while (qp->state != RNIC_QPS_ERR && qp->sq_una != qp->sq.head) {
+    while (complete_sq_works(qp) && qp->sq_una != qp->sq.head) {
         const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_una);
-        wire_psn end = wire_psn_add(wqe->psn, wqe->packets);
 
         /* All before it are acknowledged. Its own packets that left may never be: nobody asked. */
         if (wqe->status != RNIC_WC_SUCCESS && qp->sq_una == qp->sq_cur) {
-            rnic_complete_send_error(dev, qp, (enum rnic_wc_status)wqe->status, at_ps);
+            rnic_complete_send_error(dev, qp, (enum rnic_wc_status)wqe->status, 0, at_ps);
             return;
         }
-        if (wire_psn_diff(qp->replay.psn_una, end) < 0)
-            return;
+        if (!complete_is_done(qp, wqe))
+            break;
         qp->sq_una++;
         if (qp->sig_all || (wqe->flags & RNIC_SEND_SIGNALED))
-            complete_send(dev, qp, qp->sq_una - 1, RNIC_WC_SUCCESS, at_ps);
+            complete_send(dev, qp, qp->sq_una - 1, RNIC_WC_SUCCESS, 0, at_ps);
     }
+    complete_drained(dev, qp, at_ps);
+}
+
+/* Nothing of its requests waits any more: not to be sent, not for an answer, not for a timer. */
+static void complete_stop_requests(struct rnic_device *dev, struct rnic_qp *qp)
+{
+    rnic_tx_sched_remove(&dev->sched, &qp->request);
+    qp->replay.psn_una = qp->replay.psn_next = qp->replay.psn_sent;
+    qp->replay.reads = 0;
+    qp->replay.rnr_wait = false;
+    qp->replay.deadline_ps = WIRE_NEVER;
+    rnic_tx_sack_reset(&qp->sack, qp->replay.psn_una);
+    rnic_rx_hold_clear(&qp->held_responses);
+    rnic_device_watch(dev, qp);
+}
+
+/* UC, UD: the send queue stops, receives go on. The next request takes the PSN after the last sent. */
+static void complete_to_sqe(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    if (!complete_sq_works(qp))
+        return;
+    qp->state = RNIC_QPS_SQE;
+    complete_stop_requests(dev, qp);
+    qp->psn_post = qp->replay.psn_next;
+    complete_flush_sends(dev, qp, at_ps);
 }
 
 void rnic_complete_send_error(struct rnic_device *dev, struct rnic_qp *qp,
-                              enum rnic_wc_status status, uint64_t at_ps)
+                              enum rnic_wc_status status, uint32_t vendor_err, uint64_t at_ps)
 {
     uint32_t index = qp->sq_una;
 
     WIRE_ASSERT(qp->sq_una != qp->sq.head && status != RNIC_WC_SUCCESS);
     qp->sq_una++;
-    complete_send(dev, qp, index, status, at_ps);
-    rnic_complete_to_error(dev, qp, at_ps);
+    complete_send(dev, qp, index, status, vendor_err, at_ps);
+    if (qp->type == RNIC_QPT_RC)
+        rnic_complete_to_error(dev, qp, at_ps);
+    else
+        complete_to_sqe(dev, qp, at_ps);
 }
 
 void rnic_complete_recv(struct rnic_device *dev, struct rnic_qp *qp, const struct rnic_wc *wc,
@@ -89,28 +163,8 @@ void rnic_complete_flushed_send(struct rnic_device *dev, struct rnic_qp *qp, uin
     complete_write(dev, qp, qp->send_cq, &cqe, at_ps);
 }
 
-/* Nothing of this queue pair waits any more: not to be sent, not for an answer, not for a timer. */
-static void complete_stop(struct rnic_device *dev, struct rnic_qp *qp)
+static void complete_flush_recvs(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
-    rnic_tx_sched_remove(&dev->sched, qp);
-    qp->replay.psn_una = qp->replay.psn_next = qp->replay.psn_sent;
-    qp->replay.rnr_wait = false;
-    qp->replay.deadline_ps = WIRE_NEVER;
-    rnic_device_watch(dev, qp);
-    qp->resp.message_is = 0;
-    qp->resp.received = 0;
-}
-
-void rnic_complete_to_error(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
-{
-    if (qp->state == RNIC_QPS_ERR)
-        return;
-    qp->state = RNIC_QPS_ERR;
-    complete_stop(dev, qp);
-    while (qp->sq_una != qp->sq.head)
-        complete_send(dev, qp, qp->sq_una++, RNIC_WC_WR_FLUSH_ERR, at_ps);
-    qp->sq_cur = qp->sq.head;
-    qp->cur_packet = 0;
     while (qp->rq.tail != qp->rq.head) {
         const struct rnic_rqe *rqe = rnic_ring_at(&qp->rq, qp->rq.tail++);
 
@@ -123,14 +177,71 @@ void rnic_complete_to_error(struct rnic_device *dev, struct rnic_qp *qp, uint64_
     }
 }
 
+/* The way to ERR; `answers`: what the responder owes still leaves. */
+static void complete_fail(struct rnic_device *dev, struct rnic_qp *qp, bool answers, uint64_t at_ps)
+{
+    if (qp->state == RNIC_QPS_ERR)
+        return;
+    qp->state = RNIC_QPS_ERR;
+    complete_stop_requests(dev, qp);
+    if (!answers) {
+        rnic_tx_sched_remove(&dev->sched, &qp->response);
+        rnic_rx_respond_stop(&qp->respond);
+    }
+    rnic_rx_hold_clear(&qp->held_requests);
+    qp->resp.message_is = 0;
+    qp->resp.received = 0;
+    complete_flush_sends(dev, qp, at_ps);
+    complete_flush_recvs(dev, qp, at_ps);
+    if (qp->srq != NULL)
+        rnic_device_event(dev, RNIC_EVENT_LAST_WQE, qp, 0,
+                          wire_max_ps(at_ps, qp->recv_cq->last_visible_ps));
+}
+
+void rnic_complete_to_error(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    complete_fail(dev, qp, false, at_ps);
+}
+
+void rnic_complete_refused(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    complete_fail(dev, qp, true, at_ps);
+}
+
+void rnic_complete_drain(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps)
+{
+    WIRE_ASSERT(qp->state == RNIC_QPS_SQD);
+    /* A replay may have put the cursor back: what was started once goes on. */
+    qp->sq_end = qp->sq_cur;
+    while (qp->sq_end != qp->sq.head && (rnic_ring_wqe(&qp->sq, qp->sq_end)->started ||
+                                         (qp->sq_end == qp->sq_cur && qp->cur_packet > 0)))
+        qp->sq_end++;
+    if (qp->sq_cur == qp->sq_end)
+        rnic_tx_sched_remove(&dev->sched, &qp->request);
+    complete_drained(dev, qp, now_ps);
+}
+
 void rnic_complete_reset(struct rnic_device *dev, struct rnic_qp *qp)
 {
-    complete_stop(dev, qp);
+    complete_stop_requests(dev, qp);
+    rnic_tx_sched_remove(&dev->sched, &qp->response);
+    rnic_rx_respond_close(&qp->respond, &dev->mem);
+    rnic_rx_hold_close(&qp->held_requests, &dev->mem);
+    rnic_rx_hold_close(&qp->held_responses, &dev->mem);
+    rnic_tx_sack_close(&qp->sack, &dev->mem);
+    rnic_table_mr_unbind_qp(&dev->mrs, qp->qpn);
     qp->state = RNIC_QPS_RESET;
-    qp->sq.tail = qp->sq_una = qp->sq_cur = qp->sq.head;
+    qp->sq.tail = qp->sq_una = qp->sq_cur = qp->sq_end = qp->sq.head;
     qp->rq.tail = qp->rq.head;
     qp->cur_packet = 0;
     qp->sq_failed = false;
+    qp->drain_told = true;
+    qp->has_rules = qp->checks_credits = qp->type == RNIC_QPT_RC && qp->init.e2e_credits;
+    qp->rd_una = 0;
+    qp->rd_placed_ps = 0;
+    qp->ssn_post = qp->ssn_limit = 0;
+    qp->rate_limit_bps = qp->rate_next_ps = qp->open_ps = 0;
+    qp->access = qp->qkey = 0;
     qp->resp = (struct rnic_resp){0};
     qp->counters = (struct rnic_qp_counters){0};
     rnic_table_cq_discard(qp->send_cq, qp->qpn);

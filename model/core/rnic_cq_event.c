@@ -32,24 +32,6 @@ static void event_insert(struct rnic_cq_event *events, const struct rnic_cq_even
     heap[at] = *fresh;
 }
 
-void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event)
-{
-    if (event->type >= RNIC_EVENT_PLACED) { /* a trace record */
-        /* Passages come by the packet: they may not crowd out what is told once a message. */
-        bool passage = event->type == RNIC_EVENT_PASSAGE;
-        uint32_t kept = passage ? RNIC_CQ_EVENT_TRACES / 2 : 0;
-
-        if (!rnic_cq_event_wanted(events, event->type))
-            return;
-        if (events->n + events->reserved + kept >= events->cap) {
-            ++*(passage ? &events->passages_lost : &events->trace_lost);
-            return;
-        }
-    }
-    WIRE_ASSERT(events->n < events->cap);
-    event_insert(events, &(struct rnic_cq_event_entry){*event, events->arrivals++});
-}
-
 static bool event_is_of_cq(const struct rnic_event *event, uint32_t cq)
 {
     return (event->type == RNIC_EVENT_CQ || event->type == RNIC_EVENT_CQ_ERR) && event->cq == cq;
@@ -58,8 +40,19 @@ static bool event_is_of_cq(const struct rnic_event *event, uint32_t cq)
 static bool event_is_of_qp(const struct rnic_event *event, uint32_t qpn)
 {
     return (event->type == RNIC_EVENT_QP_FATAL || event->type == RNIC_EVENT_QP_REQ_ERR ||
-            event->type == RNIC_EVENT_QP_ACCESS_ERR || event->type == RNIC_EVENT_COMM_EST) &&
+            event->type == RNIC_EVENT_QP_ACCESS_ERR || event->type == RNIC_EVENT_COMM_EST ||
+            event->type == RNIC_EVENT_SQ_DRAINED || event->type == RNIC_EVENT_LAST_WQE) &&
            event->qpn == qpn;
+}
+
+static bool event_is_drained(const struct rnic_event *event, uint32_t qpn)
+{
+    return event->type == RNIC_EVENT_SQ_DRAINED && event->qpn == qpn;
+}
+
+static bool event_is_of_srq(const struct rnic_event *event, uint32_t srq)
+{
+    return event->type == RNIC_EVENT_SRQ_LIMIT && event->srq == srq;
 }
 
 /* Build the heap again without what `drop` names; in place, since it only gets smaller. */
@@ -78,9 +71,36 @@ static void event_filter(struct rnic_cq_event *events,
     }
 }
 
+void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event)
+{
+    if (event->type >= RNIC_EVENT_PLACED) { /* a trace record */
+        /* Passages come by the packet: they may not crowd out what is told once a message. */
+        bool passage = event->type == RNIC_EVENT_PASSAGE;
+        uint32_t kept = passage ? RNIC_CQ_EVENT_TRACES / 2 : 0;
+
+        if (!rnic_cq_event_wanted(events, event->type))
+            return;
+        if (events->n + events->reserved + kept >= events->cap) {
+            ++*(passage ? &events->passages_lost : &events->trace_lost);
+            return;
+        }
+    }
+    if (event->type == RNIC_EVENT_SQ_DRAINED)
+        event_filter(events, event_is_drained, event->qpn);
+    else if (event->type == RNIC_EVENT_SRQ_LIMIT)
+        event_filter(events, event_is_of_srq, event->srq);
+    WIRE_ASSERT(events->n < events->cap);
+    event_insert(events, &(struct rnic_cq_event_entry){*event, events->arrivals++});
+}
+
 void rnic_cq_event_forget_cq(struct rnic_cq_event *events, uint32_t cq)
 {
     event_filter(events, event_is_of_cq, cq);
+}
+
+void rnic_cq_event_forget_srq(struct rnic_cq_event *events, uint32_t srq)
+{
+    event_filter(events, event_is_of_srq, srq);
 }
 
 void rnic_cq_event_forget_qp(struct rnic_cq_event *events, uint32_t qpn)

@@ -34,11 +34,16 @@ struct rnic_cq_event {
 /** Have room for @p sure events besides the trace records. @return false: out of memory. */
 bool rnic_cq_event_reserve(struct rnic_cq_event *events, struct rnic_mem *mem, uint32_t sure);
 
-/** Record an event for event->time_ps; trace types only when wanted. */
+/**
+ * Record an event for event->time_ps; trace types only when wanted. SQ_DRAINED and SRQ_LIMIT can
+ * come again before they are taken: of each a queue has one waiting, the newest.
+ */
 void rnic_cq_event_push(struct rnic_cq_event *events, const struct rnic_event *event);
 
 /** The CQ is destroyed: what waits to be told of it is forgotten. */
 void rnic_cq_event_forget_cq(struct rnic_cq_event *events, uint32_t cq);
+/** The shared receive queue is destroyed: the same. */
+void rnic_cq_event_forget_srq(struct rnic_cq_event *events, uint32_t srq);
 /** The queue pair is reset or destroyed: the same. */
 void rnic_cq_event_forget_qp(struct rnic_cq_event *events, uint32_t qpn);
 

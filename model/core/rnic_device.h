@@ -21,6 +21,7 @@
 #include "rnic_cc.h"
 #include "rnic_params.h"
 #include "rnic_verbs.h"
+#include "wire_addr.h"
 #include "wire_frame.h"
 
 struct rnic_config {
@@ -28,6 +29,8 @@ struct rnic_config {
     const struct rnic_cc_ops *cc;
     struct rnic_cc_config cc_config; /* line_bps: rate of the port */
     uint32_t station;                /* this port in the address book */
+    /* The book, for the GRH area of UD receives; must outlive the card. NULL: default addresses. */
+    const struct wire_addr_book *book;
 };
 
 /** Bytes of a card with its first arena. */
@@ -88,6 +91,9 @@ enum rnic_event_type {
     RNIC_EVENT_QP_ACCESS_ERR, /* responder refused an access: qpn */
     RNIC_EVENT_COMM_EST,      /* first packet in RTR: qpn */
     RNIC_EVENT_CQ_ERR,        /* CQ overflow: cq */
+    RNIC_EVENT_SQ_DRAINED,    /* SQD reached its end: qpn */
+    RNIC_EVENT_LAST_WQE,      /* in ERR, no more completions from its shared receive queue: qpn */
+    RNIC_EVENT_SRQ_LIMIT,     /* fewer receives than the limit: srq */
     /* trace records, only when their bit is in rnic_trace_enable() */
     RNIC_EVENT_PLACED, /* last byte of a request message placed: qpn, bytes */
     RNIC_EVENT_CNP_TX,
@@ -100,7 +106,10 @@ enum rnic_event_type {
 struct rnic_event {
     enum rnic_event_type type;
     uint8_t block; /* enum rnic_block, for PASSAGE */
-    uint32_t qpn, cq;
+    uint32_t qpn;
+    union {
+        uint32_t cq, srq;
+    };
     wire_psn psn;
     uint32_t wqe;     /* index of the work request, for PASSAGE */
     uint32_t opcode;  /* BTH opcode, for PLACED and PASSAGE */

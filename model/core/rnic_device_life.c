@@ -94,13 +94,15 @@ struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *con
     dev->cc = config->cc;
     dev->cc_config = config->cc_config;
     dev->station = config->station;
+    dev->book = config->book;
     dev->retry_wake_ps = WIRE_NEVER;
     dev->build = (struct rnic_tx_build_params){
         .station = dev->station,
         .ack_every = (uint32_t)dev->params.ack_every,
         .ecn_bits = dev->params.ecn ? WIRE_ECN_ECT0 : WIRE_ECN_NOT_ECT,
     };
-    dev->path = (struct rnic_access_path){.mrs = &dev->mrs, .pages = &dev->pages, .dma = &dev->dma};
+    dev->path = (struct rnic_access_path){
+        .mrs = &dev->mrs, .pages = &dev->pages, .dma = &dev->dma, .atomics = dev->atomics};
     rnic_mem_add(&dev->mem, (uint8_t *)memory + device_own_bytes(), DEVICE_ARENA_BYTES);
     rnic_dma_init(&dev->dma, &dev->params);
     device_cache(dev, &dev->qps.cache, dev->params.qp_cache_entries);

@@ -33,6 +33,16 @@
     X(ttl, COUNT, 64, 1, 255, "RFC 1700", "TTL or hop limit", NULL)                                \
     X(max_in_flight, COUNT, 8388607, 1, 8388607, "IBTA 9.7.2: at most 2^23-1",                     \
       "Request packets a queue pair may have unacknowledged", NULL)                                \
+    X(max_rd_atomic, COUNT, 16, 0, 128, "mlx5: 16; rxe: 128",                                      \
+      "READs and atomics outstanding of a queue pair, in each direction, at most", NULL)           \
+    X(connect_ps, TIME, 0, 0, 1000000000000, "choice; hardware: some 100 us to ms",                \
+      "Connection set-up: from modify to RTS until the card takes the first request", NULL)        \
+    X(rto_high_ps, TIME, 320000000, 1000, 1000000000000, "IRN SIGCOMM'18: 320 us",                 \
+      "Selective repeat: timeout with more than rto_low_packets in flight", NULL)                  \
+    X(rto_low_ps, TIME, 100000000, 1000, 1000000000000, "IRN SIGCOMM'18: 100 us",                  \
+      "Selective repeat: timeout with few packets in flight", NULL)                                \
+    X(rto_low_packets, COUNT, 3, 0, 1024, "IRN SIGCOMM'18: N = 3",                                 \
+      "Selective repeat: few packets", NULL)                                                       \
     /* ring, WQE fetch, TX scheduler */                                                            \
     X(doorbell_latency_ps, TIME, 200000, 0, 1000000000, "unverified: 150-300 ns",                  \
       "MMIO write of the doorbell, CPU to card", NULL)                                             \
@@ -92,6 +102,9 @@
     X(max_cq, COUNT, 65536, 1, 8388608, "choice", "Completion queues at most", NULL)               \
     X(max_wr, COUNT, 16384, 1, 1048576, "rxe: 16384", "Work requests of one queue at most", NULL)  \
     X(max_cqe, COUNT, 1048576, 1, 8388608, "choice", "Entries of one CQ at most", NULL)            \
+    X(max_srq, COUNT, 65536, 1, 8388608, "choice", "Shared receive queues at most", NULL)          \
+    X(max_inline, BYTES, 512, 0, 4096, "rxe: 400; mlx5: unverified, 828 to 1000",                  \
+      "Inline data of a work request at most", NULL)                                               \
     X(max_sge, COUNT, 30, 1, 255, "unverified: mlx5 30", "Scatter/gather entries at most", NULL)
 
 struct rnic_params {

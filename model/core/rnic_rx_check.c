@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic_rx_check.h"
 
-#define CHECK_MESSAGE_MAX 0x80000000u /* 2^31 bytes, IBTA 9.7.2 */
+#define CHECK_PACKETS_MAX 0x7FFFFFu /* of a READ: half the PSN space would be no order any more */
 
-static enum rnic_rx_verdict check_psn(struct rnic_resp *resp, wire_psn psn)
+/* Go-back-0: the open message begins again. */
+static bool check_restarts(const struct rnic_qp *qp, wire_psn psn, uint16_t is)
 {
+    return qp->init.recovery == RNIC_RECOVER_GO_BACK_0 && qp->resp.message_is != 0 &&
+           (is & (WIRE_IS_FIRST | WIRE_IS_ONLY)) && psn.v == qp->resp.message_psn.v;
+}
+
+static enum rnic_rx_verdict check_psn(struct rnic_qp *qp, wire_psn psn, uint16_t is)
+{
+    struct rnic_resp *resp = &qp->resp;
     int32_t ahead = wire_psn_diff(psn, resp->psn);
 
-    if (ahead == 0)
+    if (WIRE_LIKELY(ahead == 0))
         return RNIC_RX_NEW;
     if (ahead < 0)
-        return RNIC_RX_DUPLICATE;
+        return check_restarts(qp, psn, is) ? RNIC_RX_RESTART : RNIC_RX_DUPLICATE;
+    if (qp->init.recovery == RNIC_RECOVER_SELECTIVE)
+        return RNIC_RX_AHEAD;
     if (resp->nak == RNIC_RESP_RNR_NAK)
         return RNIC_RX_RNR_SILENT;
     if (resp->nak == RNIC_RESP_SEQ_NAK)
@@ -19,23 +29,71 @@ static enum rnic_rx_verdict check_psn(struct rnic_resp *resp, wire_psn psn)
     return RNIC_RX_GAP;
 }
 
-/* FIRST and ONLY open a message, MIDDLE and LAST continue one of the same kind. */
+/*
+ * FIRST and ONLY open a message, MIDDLE and LAST continue one of the same kind; a READ or atomic
+ * stands between messages.
+ */
 static bool check_sequence(const struct rnic_resp *resp, uint16_t is)
 {
-    if (is & (WIRE_IS_FIRST | WIRE_IS_ONLY))
-        return resp->message_is == 0;
-    return resp->message_is != 0 && (is & resp->message_is) != 0;
+    if (is & (WIRE_IS_MIDDLE | WIRE_IS_LAST))
+        return (is & resp->message_is) != 0;
+    return resp->message_is == 0;
 }
 
-static bool check_length(const struct rnic_qp *qp, const struct wire_frame *frame, uint16_t is)
+static bool check_enabled(const struct rnic_qp *qp, uint16_t is)
 {
-    uint32_t bytes = frame->payload_bytes;
+    if (is & WIRE_IS_SEND)
+        return true;
+    if (is & WIRE_IS_WRITE)
+        return (qp->access & RNIC_ACCESS_REMOTE_WRITE) != 0;
+    if (is & WIRE_IS_READ)
+        return (qp->access & RNIC_ACCESS_REMOTE_READ) != 0;
+    return (qp->access & RNIC_ACCESS_REMOTE_ATOMIC) != 0;
+}
 
+static enum rnic_rx_verdict check_uc(struct rnic_qp *qp, wire_psn psn, uint16_t is)
+{
+    enum rnic_rx_verdict verdict = RNIC_RX_NEW;
+    struct rnic_resp *resp = &qp->resp;
+
+    if (is & (WIRE_IS_FIRST | WIRE_IS_ONLY)) {
+        verdict = resp->message_is == 0 ? RNIC_RX_NEW : RNIC_RX_RESTART;
+        resp->psn = psn;
+        resp->dropping = false;
+    } else if (resp->dropping || psn.v != resp->psn.v || !check_sequence(resp, is)) {
+        resp->dropping = true;
+        return RNIC_RX_LOST;
+    }
+    return check_enabled(qp, is) ? verdict : RNIC_RX_INVALID;
+}
+
+enum rnic_rx_verdict rnic_rx_check(struct rnic_qp *qp, const struct wire_frame *frame)
+{
+    const uint16_t is = wire_opcodes[frame->opcode].is;
+    enum rnic_rx_verdict verdict;
+
+    if (qp->type == RNIC_QPT_UC)
+        return check_uc(qp, frame->psn, is);
+    if (qp->type == RNIC_QPT_UD)
+        return RNIC_RX_NEW;
+    verdict = check_psn(qp, frame->psn, is);
+    if (verdict > RNIC_RX_RESTART)
+        return verdict;
+    qp->resp.nak = RNIC_RESP_OPEN; /* the expected one is here: whatever was refused is over */
+    if (!(is & (WIRE_IS_SEND | WIRE_IS_WRITE | WIRE_IS_READ | WIRE_IS_ATOMIC)))
+        return RNIC_RX_UNSUPPORTED;
+    if (verdict == RNIC_RX_NEW && !check_sequence(&qp->resp, is))
+        return RNIC_RX_INVALID;
+    return check_enabled(qp, is) ? verdict : RNIC_RX_INVALID;
+}
+
+/* ---- length ---- */
+
+static bool check_payload(const struct rnic_qp *qp, uint32_t bytes, uint16_t is)
+{
     if (is & (WIRE_IS_FIRST | WIRE_IS_MIDDLE))
         return bytes == qp->mtu_bytes;
-    if (is & WIRE_IS_LAST)
-        return bytes >= 1 && bytes <= qp->mtu_bytes;
-    return bytes <= qp->mtu_bytes;
+    return bytes <= qp->mtu_bytes && (bytes >= 1 || !(is & WIRE_IS_LAST));
 }
 
 /* A WRITE carries exactly as many bytes as its first packet announced. */
@@ -45,28 +103,22 @@ static bool check_write_total(const struct rnic_qp *qp, const struct wire_frame 
     bool ends = (is & (WIRE_IS_LAST | WIRE_IS_ONLY)) != 0;
     uint32_t left = opens ? frame->dma_bytes : qp->resp.remaining;
 
-    if (left > CHECK_MESSAGE_MAX)
+    if (left > WIRE_MESSAGE_MAX)
         return false;
     return ends ? frame->payload_bytes == left : frame->payload_bytes < left;
 }
 
-enum rnic_rx_verdict rnic_rx_check(struct rnic_qp *qp, const struct wire_frame *frame)
+bool rnic_rx_check_length(const struct rnic_qp *qp, const struct wire_frame *frame)
 {
-    const struct wire_opcode *op = &wire_opcodes[frame->opcode];
-    enum rnic_rx_verdict verdict = check_psn(&qp->resp, frame->psn);
+    const uint16_t is = wire_opcodes[frame->opcode].is;
 
-    if (verdict != RNIC_RX_NEW)
-        return verdict;
-    qp->resp.nak = RNIC_RESP_OPEN; /* the expected one is here: whatever was refused is over */
-    if (!(op->is & (WIRE_IS_SEND | WIRE_IS_WRITE)) || (op->has & WIRE_HAS_IETH))
-        return RNIC_RX_UNSUPPORTED;
-    if (!check_sequence(&qp->resp, op->is))
-        return RNIC_RX_INVALID;
-    if ((op->is & WIRE_IS_WRITE) && !(qp->access & RNIC_ACCESS_REMOTE_WRITE))
-        return RNIC_RX_INVALID;
-    if (!check_length(qp, frame, op->is))
-        return RNIC_RX_INVALID;
-    if ((op->is & WIRE_IS_WRITE) && !check_write_total(qp, frame, op->is))
-        return RNIC_RX_INVALID;
-    return RNIC_RX_NEW;
+    if (is & WIRE_IS_READ)
+        return frame->payload_bytes == 0 && frame->dma_bytes <= WIRE_MESSAGE_MAX &&
+               ((uint64_t)frame->dma_bytes + qp->mtu_bytes - 1) >> qp->mtu_shift <=
+                   CHECK_PACKETS_MAX;
+    if (is & WIRE_IS_ATOMIC)
+        return frame->payload_bytes == 0 && (frame->va & 7) == 0;
+    if (!check_payload(qp, frame->payload_bytes, is))
+        return false;
+    return !(is & WIRE_IS_WRITE) || check_write_total(qp, frame, is);
 }

@@ -9,6 +9,18 @@ static bool parse_pkey_matches(uint16_t pkey)
     return (pkey & 0x7FFF) == 0x7FFF;
 }
 
+/* CNPs are for connections, all else has its service in the upper bits of its opcode. */
+static bool parse_type_takes(uint8_t type, uint8_t opcode)
+{
+    static const uint8_t transports[] = {[RNIC_QPT_RC] = WIRE_TRANSPORT_RC,
+                                         [RNIC_QPT_UC] = WIRE_TRANSPORT_UC,
+                                         [RNIC_QPT_UD] = WIRE_TRANSPORT_UD};
+
+    if (WIRE_UNLIKELY(opcode == WIRE_OP_CNP))
+        return type != RNIC_QPT_UD;
+    return (opcode & WIRE_TRANSPORT_MASK) == transports[type];
+}
+
 /* States in which a packet of this kind is taken: requests from RTR on, responses from RTS on. */
 static bool parse_state_takes(uint8_t state, bool request)
 {
@@ -17,30 +29,41 @@ static bool parse_state_takes(uint8_t state, bool request)
     return state == RNIC_QPS_RTS || state == RNIC_QPS_SQD || (request && state == RNIC_QPS_SQE);
 }
 
+/* From the peer, and the kind of address its path has. */
+static bool parse_is_peer(const struct rnic_qp *qp, const struct wire_frame *frame)
+{
+    return frame->src == qp->path.dest_station &&
+           ((frame->flags ^ qp->path.frame_flags) & (WIRE_FRAME_IPV6 | WIRE_FRAME_ROCE_V1)) == 0;
+}
+
 enum wire_drop rnic_rx_parse(const struct rnic_table_qp *table, const struct wire_frame *frame,
                              uint32_t station, struct rnic_qp **qp_out)
 {
     const struct wire_opcode *op = &wire_opcodes[frame->opcode];
-    bool cnp = frame->opcode == WIRE_OP_CNP;
     struct rnic_qp *qp;
 
     if (frame->flags & WIRE_FRAME_CORRUPT)
         return WIRE_DROP_FCS;
-    if (frame->dst != station)
+    if (frame->dst != station ||
+        (frame->eth_dst != station && frame->eth_dst != WIRE_STATION_BROADCAST))
         return WIRE_DROP_DEST_MAC;
     if (op->name == NULL)
         return WIRE_DROP_OPCODE;
     qp = rnic_table_qp_find(table, frame->dest_qpn);
     if (qp == NULL)
         return WIRE_DROP_QPN;
-    if (!cnp && (frame->opcode & WIRE_TRANSPORT_MASK) != WIRE_TRANSPORT_RC)
+    if (!parse_type_takes(qp->type, frame->opcode))
         return WIRE_DROP_TRANSPORT;
     if (!parse_state_takes(qp->state, (op->is & WIRE_IS_REQUEST) != 0))
         return WIRE_DROP_QP_STATE;
     if (!parse_pkey_matches(frame->pkey))
         return WIRE_DROP_PKEY;
-    if (frame->src != qp->dest_station)
+    if (WIRE_UNLIKELY(qp->type == RNIC_QPT_UD)) {
+        if (frame->deth.qkey != qp->qkey)
+            return WIRE_DROP_QKEY;
+    } else if (!parse_is_peer(qp, frame)) {
         return WIRE_DROP_ADDRESS;
+    }
     *qp_out = qp;
     return WIRE_DROP_NONE;
 }

@@ -5,7 +5,8 @@
  *
  * In     a frame with parsed headers
  * Out    the queue pair it is for, or why it is dropped without an answer
- * Spec   IBTA Vol 1 9.6 (packet header validation)
+ * Spec   IBTA Vol 1 9.6 (packet header validation); RC and UC: the peer of the address vector only,
+ *        UD: the queue key
  * Cost   O(1)
  */
 #ifndef RNIC_RX_PARSE_H

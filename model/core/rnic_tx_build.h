@@ -3,7 +3,7 @@
  * @file
  * TX packet build: cuts a work request into packets at the path MTU and fills the headers.
  *
- * In     a work request and a packet number in it, or a control record
+ * In     a work request or responder resource and a packet number in it, or a control record
  * Out    a frame with every header; which piece of the message it carries
  * Owns   nothing
  * Spec   IBTA Vol 1 9.4.1, 9.7.3 (segmentation, opcodes), 9.7.7 (AckReq is the requester's choice)
@@ -33,6 +33,14 @@ static inline uint32_t rnic_tx_build_packets(const struct rnic_qp *qp, uint32_t 
 void rnic_tx_build_request(const struct rnic_tx_build_params *params, const struct rnic_qp *qp,
                            const struct rnic_wqe *wqe, uint32_t packet, uint16_t ip_id,
                            struct wire_frame *frame);
+
+/**
+ * Fill @p frame with response number @p packet of a READ or with that of an atomic; payload_bytes
+ * is set, payload is not; the AETH has no credits.
+ */
+void rnic_tx_build_response(const struct rnic_tx_build_params *params, const struct rnic_qp *qp,
+                            const struct rnic_resource *resource, uint32_t packet, uint16_t ip_id,
+                            struct wire_frame *frame);
 
 /** Fill @p frame with an acknowledge, NAK or CNP. */
 void rnic_tx_build_control(const struct rnic_tx_build_params *params,

@@ -88,7 +88,7 @@ static bool control_make_room(struct rnic_tx_control *control)
 void rnic_tx_control_push(struct rnic_tx_control *control,
                           const struct rnic_tx_control_record *record)
 {
-    uint32_t prio = record->tos >> 5;
+    uint32_t prio = rnic_path_prio(record->path.tos);
     struct rnic_tx_control_record *slot;
     uint32_t next;
 

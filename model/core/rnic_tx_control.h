@@ -18,6 +18,7 @@
 #define RNIC_TX_CONTROL_H
 
 #include "rnic_mem.h"
+#include "rnic_path.h"
 #include "wire_frame.h"
 
 #define RNIC_TX_CONTROL_NONE 0xFFFFFFFFu
@@ -26,13 +27,12 @@
 struct rnic_tx_control_record {
     uint64_t ready_ps; /* may leave from then on */
     uint32_t next;
-    uint32_t dest_station, next_hop;
     uint32_t qpn; /* ours */
     uint32_t dest_qpn;
+    struct rnic_path path;
     uint32_t msn;
     wire_psn psn;
-    uint16_t udp_sport;
-    uint8_t opcode, syndrome, tos, ttl, frame_flags;
+    uint8_t opcode, syndrome;
 };
 
 struct rnic_tx_control {

@@ -11,8 +11,16 @@ static void replay_check(const struct rnic_tx_replay *replay)
     WIRE_ASSERT(wire_psn_diff(replay->psn_sent, replay->psn_next) >= 0);
     WIRE_ASSERT(replay->retry_left <= replay->retry_max);
     WIRE_ASSERT(!replay->rnr_wait || replay->deadline_ps != WIRE_NEVER);
+    WIRE_ASSERT(replay->reads == 0 || wire_psn_diff(replay->psn_read, replay->psn_una) >= 0);
     if (replay->psn_sent.v == replay->psn_una.v)
         WIRE_ASSERT(replay->deadline_ps == WIRE_NEVER);
+}
+
+static uint64_t replay_deadline_ps(const struct rnic_tx_replay *replay, uint64_t now_ps)
+{
+    if (replay->selective && rnic_tx_replay_in_flight(replay) <= replay->low_packets)
+        return now_ps + replay->low_timeout_ps;
+    return replay->timeout_ps == 0 ? WIRE_NEVER : now_ps + replay->timeout_ps;
 }
 
 static void replay_rearm(struct rnic_tx_replay *replay, uint64_t now_ps)
@@ -20,8 +28,7 @@ static void replay_rearm(struct rnic_tx_replay *replay, uint64_t now_ps)
     bool idle = replay->psn_next.v == replay->psn_una.v;
 
     replay->rnr_wait = false;
-    replay->deadline_ps =
-        idle || replay->timeout_ps == 0 ? WIRE_NEVER : now_ps + replay->timeout_ps;
+    replay->deadline_ps = idle ? WIRE_NEVER : replay_deadline_ps(replay, now_ps);
 }
 
 void rnic_tx_replay_init(struct rnic_tx_replay *replay, wire_psn psn, uint8_t timeout,
@@ -51,18 +58,34 @@ uint64_t rnic_tx_replay_rnr_ps(uint8_t code)
     return units_10us[code & 31] * (uint64_t)10000000;
 }
 
-bool rnic_tx_replay_record(struct rnic_tx_replay *replay, uint64_t now_ps)
+bool rnic_tx_replay_record(struct rnic_tx_replay *replay, uint32_t psns, uint64_t now_ps)
 {
     bool again = wire_psn_diff(replay->psn_sent, replay->psn_next) > 0;
 
     WIRE_ASSERT(!replay->rnr_wait);
-    replay->psn_next = wire_psn_add(replay->psn_next, 1);
-    if (!again)
+    replay->psn_next = wire_psn_add(replay->psn_next, psns);
+    if (!again || wire_psn_diff(replay->psn_next, replay->psn_sent) > 0)
         replay->psn_sent = replay->psn_next;
-    if (replay->deadline_ps == WIRE_NEVER && replay->timeout_ps != 0)
-        replay->deadline_ps = now_ps + replay->timeout_ps;
+    if (replay->deadline_ps == WIRE_NEVER)
+        replay->deadline_ps = replay_deadline_ps(replay, now_ps);
     replay_check(replay);
     return again;
+}
+
+void rnic_tx_replay_selective(struct rnic_tx_replay *replay, uint64_t high_ps, uint64_t low_ps,
+                              uint32_t low_packets)
+{
+    replay->selective = true;
+    replay->timeout_ps = high_ps;
+    replay->low_timeout_ps = low_ps;
+    replay->low_packets = low_packets;
+}
+
+void rnic_tx_replay_resent(struct rnic_tx_replay *replay, uint64_t now_ps)
+{
+    WIRE_ASSERT(replay->selective && !replay->rnr_wait);
+    if (replay->deadline_ps == WIRE_NEVER)
+        replay->deadline_ps = replay_deadline_ps(replay, now_ps);
 }
 
 /* Everything before `psn` is acknowledged; true when that is news. */
@@ -80,29 +103,29 @@ static bool replay_advance(struct rnic_tx_replay *replay, wire_psn psn, uint64_t
     return true;
 }
 
-enum rnic_tx_replay_verdict rnic_tx_replay_ack(struct rnic_tx_replay *replay, wire_psn psn,
-                                               uint64_t now_ps)
-{
-    wire_psn una = wire_psn_add(psn, 1);
-
-    if (wire_psn_diff(una, replay->psn_sent) > 0)
-        return RNIC_TX_REPLAY_NOTHING; /* ghost: acknowledges what we never sent */
-    if (!replay_advance(replay, una, now_ps))
-        return RNIC_TX_REPLAY_NOTHING; /* stale */
-    replay_check(replay);
-    return RNIC_TX_REPLAY_PROGRESS;
-}
-
 bool rnic_tx_replay_refusable(const struct rnic_tx_replay *replay, wire_psn psn)
 {
     return wire_psn_diff(psn, replay->psn_una) >= 0 && wire_psn_diff(psn, replay->psn_sent) < 0;
 }
 
-enum rnic_tx_replay_verdict rnic_tx_replay_nak(struct rnic_tx_replay *replay, wire_psn psn,
-                                               uint64_t now_ps)
+void rnic_tx_replay_read_sent(struct rnic_tx_replay *replay, wire_psn psn)
 {
-    WIRE_ASSERT(rnic_tx_replay_refusable(replay, psn));
-    (void)replay_advance(replay, psn, now_ps);
+    if (replay->reads++ == 0)
+        replay->psn_read = psn;
+}
+
+/* Send again from psn_una; the timer waits for the first of it. */
+static void replay_go_back(struct rnic_tx_replay *replay)
+{
+    if (!replay->selective)
+        replay->psn_next = replay->psn_una;
+    replay->deadline_ps = WIRE_NEVER;
+}
+
+enum rnic_tx_replay_verdict rnic_tx_replay_lost(struct rnic_tx_replay *replay)
+{
+    wire_psn psn = replay->psn_una;
+
     if (replay->rnr_wait || (replay->nak_seen && replay->nak_psn.v == psn.v))
         return RNIC_TX_REPLAY_NOTHING;
     if (replay->retry_left == 0)
@@ -110,16 +133,79 @@ enum rnic_tx_replay_verdict rnic_tx_replay_nak(struct rnic_tx_replay *replay, wi
     replay->retry_left--;
     replay->nak_seen = true;
     replay->nak_psn = psn;
-    replay->psn_next = replay->psn_una;
-    replay->deadline_ps = WIRE_NEVER; /* nothing in flight until the first is sent again */
+    replay_go_back(replay);
     replay_check(replay);
     return RNIC_TX_REPLAY_RESEND;
+}
+
+/* All before psn_read is acknowledged, and its response was lost. */
+static enum rnic_tx_replay_verdict replay_implied_nak(struct rnic_tx_replay *replay,
+                                                      uint64_t now_ps)
+{
+    bool progress = replay_advance(replay, replay->psn_read, now_ps);
+    enum rnic_tx_replay_verdict verdict = rnic_tx_replay_lost(replay);
+
+    return verdict == RNIC_TX_REPLAY_NOTHING && progress ? RNIC_TX_REPLAY_PROGRESS : verdict;
+}
+
+void rnic_tx_replay_read_done(struct rnic_tx_replay *replay, bool ends, wire_psn next,
+                              uint64_t now_ps)
+{
+    wire_psn una = wire_psn_add(replay->psn_read, 1);
+
+    WIRE_ASSERT(replay->reads > 0 && replay->psn_una.v == replay->psn_read.v);
+    if (!ends)
+        replay->psn_read = una;
+    else if (--replay->reads > 0)
+        replay->psn_read = next;
+    (void)replay_advance(replay, una, now_ps);
+    replay_check(replay);
+}
+
+enum rnic_tx_replay_response rnic_tx_replay_response(struct rnic_tx_replay *replay, wire_psn psn,
+                                                     uint64_t now_ps)
+{
+    if (!rnic_tx_replay_refusable(replay, psn))
+        return RNIC_TX_REPLAY_STALE;
+    if (replay->reads == 0 || wire_psn_diff(psn, replay->psn_read) < 0)
+        return RNIC_TX_REPLAY_UNASKED;
+    if (psn.v != replay->psn_read.v)
+        return RNIC_TX_REPLAY_GAP;
+    (void)replay_advance(replay, psn, now_ps);
+    return RNIC_TX_REPLAY_EXPECTED;
+}
+
+enum rnic_tx_replay_verdict rnic_tx_replay_ack(struct rnic_tx_replay *replay, wire_psn psn,
+                                               uint64_t now_ps)
+{
+    wire_psn una = wire_psn_add(psn, 1);
+
+    if (wire_psn_diff(una, replay->psn_sent) > 0)
+        return RNIC_TX_REPLAY_NOTHING; /* ghost: acknowledges what we never sent */
+    if (rnic_tx_replay_owed(replay, una) && wire_psn_diff(una, replay->psn_una) > 0)
+        return replay_implied_nak(replay, now_ps);
+    if (!replay_advance(replay, una, now_ps))
+        return RNIC_TX_REPLAY_NOTHING; /* stale */
+    replay_check(replay);
+    return RNIC_TX_REPLAY_PROGRESS;
+}
+
+enum rnic_tx_replay_verdict rnic_tx_replay_nak(struct rnic_tx_replay *replay, wire_psn psn,
+                                               uint64_t now_ps)
+{
+    WIRE_ASSERT(rnic_tx_replay_refusable(replay, psn));
+    if (rnic_tx_replay_owed(replay, psn))
+        return replay_implied_nak(replay, now_ps);
+    (void)replay_advance(replay, psn, now_ps);
+    return rnic_tx_replay_lost(replay);
 }
 
 enum rnic_tx_replay_verdict rnic_tx_replay_rnr(struct rnic_tx_replay *replay, wire_psn psn,
                                                uint8_t code, uint64_t now_ps)
 {
     WIRE_ASSERT(rnic_tx_replay_refusable(replay, psn));
+    if (rnic_tx_replay_owed(replay, psn))
+        return replay_implied_nak(replay, now_ps); /* the READ again, then this one */
     (void)replay_advance(replay, psn, now_ps);
     if (replay->rnr_wait)
         return RNIC_TX_REPLAY_NOTHING; /* repeated: the wait already runs */
@@ -128,7 +214,7 @@ enum rnic_tx_replay_verdict rnic_tx_replay_rnr(struct rnic_tx_replay *replay, wi
     if (replay->rnr_max != REPLAY_RNR_INFINITE)
         replay->rnr_left--;
     replay->nak_seen = false;
-    replay->psn_next = replay->psn_una;
+    replay_go_back(replay);
     replay->rnr_wait = true;
     replay->deadline_ps = now_ps + rnic_tx_replay_rnr_ps(code);
     replay_check(replay);
@@ -145,8 +231,7 @@ enum rnic_tx_replay_verdict rnic_tx_replay_expired(struct rnic_tx_replay *replay
     }
     replay->rnr_wait = false;
     replay->nak_seen = false;
-    replay->psn_next = replay->psn_una;
-    replay->deadline_ps = WIRE_NEVER;
+    replay_go_back(replay);
     replay_check(replay);
     return RNIC_TX_REPLAY_RESEND;
 }

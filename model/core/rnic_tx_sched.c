@@ -26,39 +26,41 @@ bool rnic_tx_sched_reserve(struct rnic_tx_sched *sched, struct rnic_mem *mem, ui
 {
     void *heap = sched->heap;
 
-    if (!rnic_mem_grow(mem, &heap, &sched->heap_cap, qps, sizeof sched->heap[0]))
+    if (!rnic_mem_grow(mem, &heap, &sched->heap_cap, 2 * qps, sizeof sched->heap[0]))
         return false;
     sched->heap = heap;
     return true;
 }
 
-/* ---- heap by pull_ps, then QPN, so that ties do not depend on history ---- */
+/* ---- heap by pull_ps, then QPN and kind, so that ties do not depend on history ---- */
 
-static bool heap_less(const struct rnic_qp *a, const struct rnic_qp *b)
+static bool heap_less(const struct rnic_tx_flow *a, const struct rnic_tx_flow *b)
 {
-    return a->pull_ps != b->pull_ps ? a->pull_ps < b->pull_ps : a->qpn < b->qpn;
+    if (a->pull_ps != b->pull_ps)
+        return a->pull_ps < b->pull_ps;
+    return a->qp != b->qp ? a->qp->qpn < b->qp->qpn : a->kind < b->kind;
 }
 
-static void heap_set(struct rnic_tx_sched *sched, uint32_t at, struct rnic_qp *qp)
+static void heap_set(struct rnic_tx_sched *sched, uint32_t at, struct rnic_tx_flow *flow)
 {
-    sched->heap[at] = qp;
-    qp->heap_at = at;
+    sched->heap[at] = flow;
+    flow->heap_at = at;
 }
 
 static void heap_up(struct rnic_tx_sched *sched, uint32_t at)
 {
-    struct rnic_qp *qp = sched->heap[at];
+    struct rnic_tx_flow *flow = sched->heap[at];
 
-    while (at > 0 && heap_less(qp, sched->heap[(at - 1) / 2])) {
+    while (at > 0 && heap_less(flow, sched->heap[(at - 1) / 2])) {
         heap_set(sched, at, sched->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
-    heap_set(sched, at, qp);
+    heap_set(sched, at, flow);
 }
 
 static void heap_down(struct rnic_tx_sched *sched, uint32_t at)
 {
-    struct rnic_qp *qp = sched->heap[at];
+    struct rnic_tx_flow *flow = sched->heap[at];
 
     for (;;) {
         uint32_t child = 2 * at + 1;
@@ -67,159 +69,218 @@ static void heap_down(struct rnic_tx_sched *sched, uint32_t at)
             break;
         if (child + 1 < sched->heap_n && heap_less(sched->heap[child + 1], sched->heap[child]))
             child++;
-        if (!heap_less(sched->heap[child], qp))
+        if (!heap_less(sched->heap[child], flow))
             break;
         heap_set(sched, at, sched->heap[child]);
         at = child;
     }
-    heap_set(sched, at, qp);
+    heap_set(sched, at, flow);
 }
 
-static void heap_push(struct rnic_tx_sched *sched, struct rnic_qp *qp)
+static void heap_push(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
     WIRE_ASSERT(sched->heap_n < sched->heap_cap);
-    qp->place = RNIC_QP_IN_HEAP;
-    sched->heap[sched->heap_n] = qp;
+    flow->place = RNIC_FLOW_IN_HEAP;
+    sched->heap[sched->heap_n] = flow;
     heap_up(sched, sched->heap_n++);
 }
 
-static void heap_remove(struct rnic_tx_sched *sched, struct rnic_qp *qp)
+static void heap_remove(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
-    uint32_t at = qp->heap_at;
-    struct rnic_qp *moved = sched->heap[--sched->heap_n];
+    uint32_t at = flow->heap_at;
+    struct rnic_tx_flow *moved = sched->heap[--sched->heap_n];
 
-    WIRE_ASSERT(qp->place == RNIC_QP_IN_HEAP);
-    qp->place = RNIC_QP_NOWHERE;
-    if (moved == qp)
+    WIRE_ASSERT(flow->place == RNIC_FLOW_IN_HEAP);
+    flow->place = RNIC_FLOW_NOWHERE;
+    if (moved == flow)
         return;
     heap_set(sched, at, moved);
     heap_up(sched, at);
     heap_down(sched, moved->heap_at);
 }
 
-/* ---- FIFO of eligible queue pairs ---- */
+/* ---- FIFO of eligible flows ---- */
 
-static void fifo_push(struct rnic_tx_sched *sched, struct rnic_qp *qp)
+static void fifo_push(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
-    uint32_t c = qp->prio;
+    uint32_t c = flow->prio;
 
-    qp->place = RNIC_QP_IN_FIFO;
-    qp->next = NULL;
+    flow->place = RNIC_FLOW_IN_FIFO;
+    flow->next = NULL;
     if (sched->fifo_classes >> c & 1)
-        sched->last[c]->next = qp;
+        sched->last[c]->next = flow;
     else
-        sched->first[c] = qp;
-    sched->last[c] = qp;
+        sched->first[c] = flow;
+    sched->last[c] = flow;
     sched->fifo_classes |= 1u << c;
 }
 
-static struct rnic_qp *fifo_pop(struct rnic_tx_sched *sched, uint32_t c)
+static struct rnic_tx_flow *fifo_pop(struct rnic_tx_sched *sched, uint32_t c)
 {
-    struct rnic_qp *qp = sched->first[c];
+    struct rnic_tx_flow *flow = sched->first[c];
 
-    sched->first[c] = qp->next;
-    if (qp->next == NULL)
+    sched->first[c] = flow->next;
+    if (flow->next == NULL)
         sched->fifo_classes &= ~(1u << c);
-    qp->place = RNIC_QP_NOWHERE;
-    return qp;
+    flow->place = RNIC_FLOW_NOWHERE;
+    return flow;
 }
 
-static void fifo_remove(struct rnic_tx_sched *sched, struct rnic_qp *qp)
+static void fifo_remove(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
-    uint32_t c = qp->prio;
-    struct rnic_qp *before = NULL;
+    uint32_t c = flow->prio;
+    struct rnic_tx_flow *before = NULL;
 
-    for (struct rnic_qp *at = sched->first[c]; at != qp; at = at->next)
+    for (struct rnic_tx_flow *at = sched->first[c]; at != flow; at = at->next)
         before = at;
     if (before == NULL)
-        sched->first[c] = qp->next;
+        sched->first[c] = flow->next;
     else
-        before->next = qp->next;
-    if (sched->last[c] == qp)
+        before->next = flow->next;
+    if (sched->last[c] == flow)
         sched->last[c] = before;
     if (sched->first[c] == NULL)
         sched->fifo_classes &= ~(1u << c);
-    qp->place = RNIC_QP_NOWHERE;
+    flow->place = RNIC_FLOW_NOWHERE;
 }
 
 /* ---- standing in line ---- */
 
-static void sched_queue(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t now_ps)
+static void sched_queue(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t now_ps)
 {
-    if (qp->pull_ps <= now_ps)
-        fifo_push(sched, qp);
+    if (flow->pull_ps <= now_ps)
+        fifo_push(sched, flow);
     else
-        heap_push(sched, qp);
+        heap_push(sched, flow);
+}
+
+/* When the card knew of the next packet, and its payload; a first packet may have come just now. */
+struct sched_next {
+    uint64_t known_ps;
+    uint32_t bytes;
+    bool first;   /* of its work request or resource */
+    bool fetched; /* its work request is on the card */
+};
+
+static struct sched_next sched_response(const struct rnic_tx_flow *flow)
+{
+    struct rnic_resource *resource = rnic_rx_respond_next(&flow->qp->respond);
+    uint64_t offset = (uint64_t)resource->next << flow->qp->mtu_shift;
+
+    return (struct sched_next){
+        .known_ps = resource->ready_ps,
+        .bytes = (uint32_t)wire_min_ps(resource->length - offset, flow->qp->mtu_bytes),
+        .first = true,
+        .fetched = true,
+    };
+}
+
+static struct sched_next sched_request(const struct rnic_tx_flow *flow)
+{
+    const struct rnic_qp *qp = flow->qp;
+    const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
+    uint32_t left = wqe->length - (qp->cur_packet << qp->mtu_shift);
+    bool asks = rnic_ring_is_read(wqe) || rnic_ring_is_atomic(wqe); /* carries no payload */
+
+    if (qp->sq_cur == qp->sq.head) /* selective repeat: a lost packet, it may be a whole one */
+        return (struct sched_next){.bytes = qp->mtu_bytes, .fetched = true};
+    return (struct sched_next){
+        .known_ps = wqe->known_ps,
+        .bytes = asks || (wqe->flags & RNIC_SEND_INLINE) ? 0
+                 : left < qp->mtu_bytes                  ? left
+                                                         : qp->mtu_bytes,
+        .first = qp->cur_packet == 0,
+        .fetched = wqe->fetched,
+    };
+}
+
+static struct sched_next sched_next(const struct rnic_tx_flow *flow)
+{
+    return WIRE_LIKELY(flow->kind == RNIC_FLOW_REQUEST) ? sched_request(flow)
+                                                        : sched_response(flow);
 }
 
 /* What the next packet takes from its cause to the MAC when nothing is in its way. */
-static uint64_t sched_lead_ps(const struct rnic_tx_sched *sched, const struct rnic_qp *qp)
+static uint64_t sched_lead_ps(const struct rnic_tx_sched *sched, const struct sched_next *next)
 {
-    const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
-    uint32_t left = wqe->length - (qp->cur_packet << qp->mtu_shift);
-    uint32_t bytes = left < qp->mtu_bytes ? left : qp->mtu_bytes;
-
-    return (wqe->fetched ? 0 : sched->fetch_ps) +
-           (bytes == 0 ? 0 : rnic_dma_nominal_ps(sched->dma, bytes)) + sched->tx_latency_ps;
+    return (next->fetched ? 0 : sched->fetch_ps) +
+           (next->bytes == 0 ? 0 : rnic_dma_nominal_ps(sched->dma, next->bytes)) +
+           sched->tx_latency_ps;
 }
 
 /* Not to be pulled before its pacing time; then it was asked for a look-ahead before. */
-static void sched_pace(const struct rnic_tx_sched *sched, struct rnic_qp *qp)
+static void sched_pace(const struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
-    uint64_t eligible_ps = rnic_tx_rate_eligible_ps(&qp->cc);
+    uint64_t eligible_ps =
+        wire_max_ps(rnic_tx_rate_eligible_ps(&flow->qp->cc), flow->qp->rate_next_ps);
 
-    if (eligible_ps <= qp->pull_ps)
+    if (eligible_ps <= flow->pull_ps)
         return;
-    qp->pull_ps = eligible_ps;
+    flow->pull_ps = eligible_ps;
     if (eligible_ps > sched->lookahead_ps)
-        qp->cause_ps = wire_max_ps(qp->cause_ps, eligible_ps - sched->lookahead_ps);
+        flow->cause_ps = wire_max_ps(flow->cause_ps, eligible_ps - sched->lookahead_ps);
 }
 
-void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t known_ps,
+/* Class of its next packet: a datagram's goes by its own address. */
+static void sched_prio(struct rnic_tx_flow *flow)
+{
+    const struct rnic_qp *qp = flow->qp;
+
+    flow->prio = rnic_path_prio(
+        qp->type == RNIC_QPT_UD ? rnic_ring_wqe(&qp->sq, qp->sq_cur)->ud.path.tos : qp->path.tos);
+}
+
+void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t known_ps,
                        uint64_t now_ps)
 {
-    if (qp->place != RNIC_QP_NOWHERE)
+    struct sched_next next;
+
+    if (flow->place != RNIC_FLOW_NOWHERE)
         return;
-    qp->cause_ps = wire_max_ps(known_ps, rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps);
-    qp->pull_ps = qp->cause_ps + sched_lead_ps(sched, qp);
-    sched_pace(sched, qp);
-    sched_queue(sched, qp, now_ps);
+    next = sched_next(flow);
+    sched_prio(flow);
+    flow->cause_ps = wire_max_ps(known_ps, next.known_ps);
+    flow->pull_ps = flow->cause_ps + sched_lead_ps(sched, &next);
+    sched_pace(sched, flow);
+    sched_queue(sched, flow, now_ps);
 }
 
-void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_qp *qp, uint64_t now_ps)
+void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t now_ps)
 {
-    uint64_t known_ps = rnic_ring_wqe(&qp->sq, qp->sq_cur)->known_ps;
+    struct sched_next next = sched_next(flow);
 
-    WIRE_ASSERT(qp->place == RNIC_QP_NOWHERE);
+    WIRE_ASSERT(flow->place == RNIC_FLOW_NOWHERE);
     /* It keeps the cause it had; but the next request may have come, or be here, only just now. */
-    if (qp->cur_packet == 0 && known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
-        qp->pull_ps = wire_max_ps(qp->pull_ps, known_ps + sched_lead_ps(sched, qp));
-    sched_pace(sched, qp);
-    sched_queue(sched, qp, now_ps);
+    if (next.first && next.known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
+        flow->pull_ps = wire_max_ps(flow->pull_ps, next.known_ps + sched_lead_ps(sched, &next));
+    if (WIRE_UNLIKELY(flow->qp->type == RNIC_QPT_UD))
+        sched_prio(flow);
+    sched_pace(sched, flow);
+    sched_queue(sched, flow, now_ps);
 }
 
-void rnic_tx_sched_remove(struct rnic_tx_sched *sched, struct rnic_qp *qp)
+void rnic_tx_sched_remove(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow)
 {
-    if (qp->place == RNIC_QP_IN_HEAP)
-        heap_remove(sched, qp);
-    else if (qp->place == RNIC_QP_IN_FIFO)
-        fifo_remove(sched, qp);
+    if (flow->place == RNIC_FLOW_IN_HEAP)
+        heap_remove(sched, flow);
+    else if (flow->place == RNIC_FLOW_IN_FIFO)
+        fifo_remove(sched, flow);
 }
 
 void rnic_tx_sched_advance(struct rnic_tx_sched *sched, uint64_t now_ps)
 {
     while (sched->heap_n > 0 && sched->heap[0]->pull_ps <= now_ps) {
-        struct rnic_qp *qp = sched->heap[0];
+        struct rnic_tx_flow *flow = sched->heap[0];
 
-        heap_remove(sched, qp);
-        sched_pace(sched, qp); /* a CNP may have come meanwhile */
-        sched_queue(sched, qp, now_ps);
+        heap_remove(sched, flow);
+        sched_pace(sched, flow); /* a CNP may have come meanwhile */
+        sched_queue(sched, flow, now_ps);
     }
 }
 
 /* ---- picking ---- */
 
-/* One class: a held frame first (it was picked before), then raw ring and queue pairs in turn. */
+/* One class: a held frame first (it was picked before), then raw ring and flows in turn. */
 static bool sched_pick_class(struct rnic_tx_sched *sched, uint32_t c, uint64_t now_ps,
                              struct rnic_tx_pick *pick)
 {
@@ -231,12 +292,13 @@ static bool sched_pick_class(struct rnic_tx_sched *sched, uint32_t c, uint64_t n
 
         if (held->ready_ps <= now_ps) {
             sched->held_classes &= ~bit;
-            *pick = (struct rnic_tx_pick){.what = RNIC_PICK_HELD, .frame = held};
+            *pick = (struct rnic_tx_pick){
+                .what = RNIC_PICK_HELD, .frame = held, .responder = sched->held_responder[c]};
             return true;
         }
     } else if ((sched->fifo_classes & bit) && !(raw && (sched->raw_turn & bit))) {
         sched->raw_turn |= bit;
-        *pick = (struct rnic_tx_pick){.what = RNIC_PICK_QP, .qp = fifo_pop(sched, c)};
+        *pick = (struct rnic_tx_pick){.what = RNIC_PICK_FLOW, .flow = fifo_pop(sched, c)};
         return true;
     }
     if (raw) {
@@ -259,14 +321,14 @@ struct rnic_tx_pick rnic_tx_sched_pick(struct rnic_tx_sched *sched, uint32_t rea
         (sched->fifo_classes | sched->raw_classes | sched->held_classes) & ready_classes;
     struct rnic_tx_pick pick = {.what = RNIC_PICK_NOTHING};
 
-    /* One class with nothing but queue pairs, as nearly always: its first. */
+    /* One class with nothing but flows, as nearly always: its first. */
     if (WIRE_LIKELY((classes & (classes - 1)) == 0 && classes != 0 &&
                     ((sched->raw_classes | sched->held_classes) & classes) == 0)) {
         uint32_t c = (uint32_t)__builtin_ctz(classes);
 
         sched->turn = c;
         sched->raw_turn |= classes;
-        return (struct rnic_tx_pick){.what = RNIC_PICK_QP, .qp = fifo_pop(sched, c)};
+        return (struct rnic_tx_pick){.what = RNIC_PICK_FLOW, .flow = fifo_pop(sched, c)};
     }
     while (classes != 0) { /* next class after the one served last */
         uint32_t after = classes & ~((2u << sched->turn) - 1u);
@@ -280,10 +342,11 @@ struct rnic_tx_pick rnic_tx_sched_pick(struct rnic_tx_sched *sched, uint32_t rea
     return pick;
 }
 
-void rnic_tx_sched_hold(struct rnic_tx_sched *sched, struct wire_frame *frame)
+void rnic_tx_sched_hold(struct rnic_tx_sched *sched, struct wire_frame *frame, uint32_t responder)
 {
     WIRE_ASSERT(!(sched->held_classes >> frame->prio & 1));
     sched->held[frame->prio] = frame;
+    sched->held_responder[frame->prio] = responder;
     sched->held_classes |= 1u << frame->prio;
 }
 

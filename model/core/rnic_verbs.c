@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The verbs of queue pairs and posting. */
 #include "rnic_verbs.h"
 
 #include "rnic_complete.h"
-#include "rnic_cq_write.h"
 #include "rnic_tx_build.h"
 #include "rnic_tx_rate.h"
+#include "rnic_verbs_shared.h"
 
-#define VERBS_MESSAGE_MAX 0x80000000u /* 2^31 bytes */
-#define VERBS_SPORT_BASE 0xC000u
+#define VERBS_READ_PACKETS_MAX 0x7FFFFFu /* 2^23 - 1: a READ is in flight as a whole */
+#define VERBS_QKEY_OF_QP 0x80000000u /* IBTA 10.2.5: such a request takes the queue pair's own */
+#define VERBS_SSN_MASK 0xFFFFFFu
 
 const char *rnic_err_name(int err)
 {
@@ -35,235 +37,266 @@ const char *rnic_wc_status_name(enum rnic_wc_status status)
     return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";
 }
 
-/* ---- protection domains and regions ---- */
-
-int rnic_alloc_pd(struct rnic_device *dev, uint32_t *pd, uint64_t now_ps)
-{
-    (void)now_ps;
-    return rnic_table_mr_pd_alloc(&dev->mrs, &dev->mem, pd);
-}
-
-int rnic_dealloc_pd(struct rnic_device *dev, uint32_t pd, uint64_t now_ps)
-{
-    (void)now_ps;
-    return rnic_table_mr_pd_free(&dev->mrs, pd);
-}
-
-int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length, void *host,
-                unsigned access, uint32_t *key, uint64_t now_ps)
-{
-    const unsigned known = RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE |
-                           RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_REMOTE_ATOMIC;
-    bool remote_write = access & (RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_ATOMIC);
-    struct rnic_pd *domain = rnic_table_mr_pd(&dev->mrs, pd);
-    struct rnic_mr *mr;
-    int err;
-
-    (void)now_ps;
-    if (length == 0 || va > UINT64_MAX - length || (access & ~known) ||
-        (remote_write && !(access & RNIC_ACCESS_LOCAL_WRITE)))
-        return RNIC_ERR_INVAL;
-    if (domain == NULL)
-        return RNIC_ERR_NOENT;
-    err = rnic_table_mr_add(&dev->mrs, &dev->mem, (uint32_t)dev->params.max_mr, &mr);
-    if (err < 0)
-        return err;
-    mr->va = va;
-    mr->length = length;
-    mr->host = host;
-    mr->pd = pd;
-    mr->access = access;
-    if (!rnic_table_page_add(&dev->pages, &dev->mem, mr)) {
-        rnic_table_mr_remove(&dev->mrs, mr);
-        return RNIC_ERR_NOMEM;
-    }
-    domain->refs++;
-    *key = mr->key;
-    return 0;
-}
-
-int rnic_dereg_mr(struct rnic_device *dev, uint32_t key, uint64_t now_ps)
-{
-    struct rnic_mr *mr = rnic_table_mr_find(&dev->mrs, key);
-
-    (void)now_ps;
-    if (mr == NULL)
-        return RNIC_ERR_NOENT;
-    rnic_table_mr_pd(&dev->mrs, mr->pd)->refs--;
-    rnic_table_page_remove(&dev->pages, &dev->mem, mr);
-    rnic_table_mr_remove(&dev->mrs, mr);
-    return 0;
-}
-
-/* ---- completion queues ---- */
-
-/* Room for every event that must not be lost. */
-static bool verbs_reserve_events(struct rnic_device *dev, uint32_t qps, uint32_t cqs)
-{
-    return rnic_cq_event_reserve(&dev->events, &dev->mem, 4 * qps + 2 * cqs);
-}
-
-int rnic_create_cq(struct rnic_device *dev, uint32_t entries, uint32_t *cq, uint64_t now_ps)
-{
-    (void)now_ps;
-    if (entries == 0 || entries > dev->params.max_cqe)
-        return RNIC_ERR_INVAL;
-    if (!verbs_reserve_events(dev, dev->qps.live, dev->cqs.live + 1))
-        return RNIC_ERR_NOMEM;
-    return rnic_table_cq_add(&dev->cqs, &dev->mem, (uint32_t)dev->params.max_cq, entries, cq);
-}
-
-int rnic_destroy_cq(struct rnic_device *dev, uint32_t cq, uint64_t now_ps)
-{
-    int err = rnic_table_cq_remove(&dev->cqs, &dev->mem, cq);
-
-    (void)now_ps;
-    if (err == 0)
-        rnic_cq_event_forget_cq(&dev->events, cq);
-    return err;
-}
-
-/* A polled send completion gives its slots, and the unsignalled ones before it, back. */
-static void verbs_reclaim(struct rnic_device *dev, const struct rnic_cqe *cqe)
-{
-    struct rnic_qp *qp = rnic_table_qp_find(&dev->qps, cqe->wc.qp_num);
-
-    if (cqe->is_send && qp != NULL && (int32_t)(cqe->sq_next - qp->sq.tail) > 0)
-        qp->sq.tail = cqe->sq_next;
-}
-
-int rnic_poll_cq(struct rnic_device *dev, uint32_t number, uint32_t n, struct rnic_wc *wc,
-                 uint64_t now_ps)
-{
-    struct rnic_cq *cq = rnic_table_cq_find(&dev->cqs, number);
-    uint32_t got = 0;
-
-    if (cq == NULL)
-        return RNIC_ERR_NOENT;
-    while (got < n && cq->tail != cq->head) {
-        const struct rnic_cqe *cqe = &cq->cqes[cq->tail & cq->mask];
-
-        if (cqe->visible_ps > now_ps)
-            break;
-        cq->tail++;
-        if (cqe->discarded)
-            continue;
-        verbs_reclaim(dev, cqe);
-        wc[got++] = cqe->wc;
-    }
-    return (int)got;
-}
-
-int rnic_req_notify_cq(struct rnic_device *dev, uint32_t number, bool solicited_only,
-                       uint64_t now_ps)
-{
-    struct rnic_cq *cq = rnic_table_cq_find(&dev->cqs, number);
-
-    if (cq == NULL)
-        return RNIC_ERR_NOENT;
-    rnic_cq_write_arm(cq, &dev->events, solicited_only, dev->params.event_latency_ps, now_ps);
-    return 0;
-}
-
 /* ---- queue pairs ---- */
 
-int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *init, uint32_t *qpn,
+/* Sizes and modes; what refers to other objects is looked up by the caller. */
+static bool verbs_init_valid(const struct rnic_params *params, const struct rnic_qp_init_attr *init)
+{
+    if (init->max_send_wr == 0 || init->max_send_wr > params->max_wr ||
+        init->max_send_sge > params->max_sge || init->max_inline_data > params->max_inline)
+        return false;
+    if (init->srq == 0 && (init->max_recv_wr == 0 || init->max_recv_wr > params->max_wr ||
+                           init->max_recv_sge > params->max_sge))
+        return false;
+    if (init->type != RNIC_QPT_RC)
+        return true;
+    return (unsigned)init->recovery <= RNIC_RECOVER_SELECTIVE &&
+           !(init->recovery == RNIC_RECOVER_SELECTIVE && init->window_bytes == 0);
+}
+
+int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *asked, uint32_t *qpn,
                    uint64_t now_ps)
 {
-    struct rnic_cq *send_cq = rnic_table_cq_find(&dev->cqs, init->send_cq);
-    struct rnic_cq *recv_cq = rnic_table_cq_find(&dev->cqs, init->recv_cq);
-    struct rnic_pd *domain = rnic_table_mr_pd(&dev->mrs, init->pd);
-    const struct rnic_params *params = &dev->params;
+    struct rnic_cq *send_cq = rnic_table_cq_find(&dev->cqs, asked->send_cq);
+    struct rnic_cq *recv_cq = rnic_table_cq_find(&dev->cqs, asked->recv_cq);
+    struct rnic_srq *srq = rnic_table_srq_find(&dev->srqs, asked->srq);
+    struct rnic_pd *domain = rnic_table_mr_pd(&dev->mrs, asked->pd);
+    struct rnic_qp_init_attr init = *asked;
     struct rnic_qp *qp;
     int err;
 
     (void)now_ps;
-    if (init->type != RNIC_QPT_RC)
+    if ((unsigned)init.type > RNIC_QPT_UD)
         return RNIC_ERR_UNSUPPORTED;
-    if (init->max_send_wr == 0 || init->max_send_wr > params->max_wr || init->max_recv_wr == 0 ||
-        init->max_recv_wr > params->max_wr || init->max_send_sge > params->max_sge ||
-        init->max_recv_sge > params->max_sge)
+    if (!verbs_init_valid(&dev->params, &init))
         return RNIC_ERR_INVAL;
-    if (send_cq == NULL || recv_cq == NULL || domain == NULL)
+    if (send_cq == NULL || recv_cq == NULL || domain == NULL || (init.srq != 0 && srq == NULL))
         return RNIC_ERR_NOENT;
-    if (!verbs_reserve_events(dev, dev->qps.live + 1, dev->cqs.live) ||
+    if (srq != NULL) {
+        if (srq->pd != init.pd)
+            return RNIC_ERR_INVAL; /* its requests are checked against the queue pair's domain */
+        init.max_recv_sge = srq->max_sge;
+    }
+    if (!rnic_verbs_reserve(dev, 1, 0, 0) ||
         !rnic_tx_sched_reserve(&dev->sched, &dev->mem, dev->qps.live + 1))
         return RNIC_ERR_NOMEM;
-    err = rnic_table_qp_add(&dev->qps, &dev->mem, (uint32_t)params->max_qp, init, &qp);
+    err = rnic_table_qp_add(&dev->qps, &dev->mem, (uint32_t)dev->params.max_qp, &init, &qp);
     if (err < 0)
         return err;
     qp->send_cq = send_cq;
     qp->recv_cq = recv_cq;
-    qp->pd = init->pd;
-    qp->sig_all = init->sq_sig_all;
+    qp->srq = srq;
+    qp->pd = init.pd;
+    qp->sig_all = init.sq_sig_all;
     send_cq->refs++;
     recv_cq->refs++;
     domain->refs++;
+    if (srq != NULL)
+        srq->refs++;
     rnic_complete_reset(dev, qp);
     *qpn = qp->qpn;
     return 0;
 }
 
-/*
- * UDP source port as Linux computes it for all drivers (rdma_get_udp_sport): a flow label folded
- * from both queue pair numbers, the same at both ends.
- */
-static uint16_t verbs_sport(uint32_t lqpn, uint32_t rqpn)
-{
-    uint64_t v = (uint64_t)lqpn * rqpn;
-    uint32_t label;
-
-    v ^= v >> 20;
-    v ^= v >> 40;
-    label = (uint32_t)v & 0xFFFFF;
-    return (uint16_t)(VERBS_SPORT_BASE | ((label & 0x3FFF) ^ ((label & 0xFC000) >> 14)));
-}
-
-static void verbs_to_rtr(struct rnic_qp *qp, const struct rnic_qp_attr *attr)
-{
-    qp->dest_station = attr->av.dest_station;
-    qp->next_hop = attr->av.next_hop;
-    qp->tos = attr->av.traffic_class & 0xFCu;
-    qp->ttl = attr->av.hop_limit;
-    qp->prio = qp->tos >> 5;
-    qp->frame_flags = attr->av.ipv6 ? WIRE_FRAME_IPV6 : 0;
-    qp->dest_qpn = attr->dest_qp_num;
-    qp->udp_sport =
-        attr->av.udp_sport ? attr->av.udp_sport : verbs_sport(qp->qpn, attr->dest_qp_num);
-    qp->mtu_bytes = attr->path_mtu_bytes;
-    qp->mtu_shift = (uint8_t)__builtin_ctz(attr->path_mtu_bytes);
-    qp->resp.psn = attr->rq_psn;
-}
-
-static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp,
-                         const struct rnic_qp_attr *attr, uint64_t now_ps)
-{
-    rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt, attr->rnr_retry);
-    qp->psn_post = attr->sq_psn;
-    rnic_tx_rate_init(dev->cc, &dev->cc_config, &qp->cc, now_ps);
-}
-
-/* Remember the attributes named by `mask`, for query_qp. */
+/* Remember the attributes named by `mask`, for query_qp and for what is made of them. */
 static void verbs_keep_attr(struct rnic_qp_attr *kept, const struct rnic_qp_attr *attr,
                             unsigned mask)
 {
-    kept->qp_access_flags =
-        mask & RNIC_QP_ACCESS_FLAGS ? attr->qp_access_flags : kept->qp_access_flags;
-    kept->pkey_index = mask & RNIC_QP_PKEY_INDEX ? attr->pkey_index : kept->pkey_index;
-    kept->port_num = mask & RNIC_QP_PORT ? attr->port_num : kept->port_num;
-    kept->av = mask & RNIC_QP_AV ? attr->av : kept->av;
-    kept->path_mtu_bytes = mask & RNIC_QP_PATH_MTU ? attr->path_mtu_bytes : kept->path_mtu_bytes;
-    kept->dest_qp_num = mask & RNIC_QP_DEST_QPN ? attr->dest_qp_num : kept->dest_qp_num;
-    kept->rq_psn = mask & RNIC_QP_RQ_PSN ? attr->rq_psn : kept->rq_psn;
-    kept->sq_psn = mask & RNIC_QP_SQ_PSN ? attr->sq_psn : kept->sq_psn;
-    kept->timeout = mask & RNIC_QP_TIMEOUT ? attr->timeout : kept->timeout;
-    kept->retry_cnt = mask & RNIC_QP_RETRY_CNT ? attr->retry_cnt : kept->retry_cnt;
-    kept->rnr_retry = mask & RNIC_QP_RNR_RETRY ? attr->rnr_retry : kept->rnr_retry;
-    kept->min_rnr_timer = mask & RNIC_QP_MIN_RNR_TIMER ? attr->min_rnr_timer : kept->min_rnr_timer;
-    kept->max_rd_atomic =
-        mask & RNIC_QP_MAX_QP_RD_ATOMIC ? attr->max_rd_atomic : kept->max_rd_atomic;
-    kept->max_dest_rd_atomic =
-        mask & RNIC_QP_MAX_DEST_RD_ATOMIC ? attr->max_dest_rd_atomic : kept->max_dest_rd_atomic;
+#define KEEP(bit, field) kept->field = mask & (bit) ? attr->field : kept->field
+    KEEP(RNIC_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+    KEEP(RNIC_QP_ACCESS_FLAGS, qp_access_flags);
+    KEEP(RNIC_QP_PKEY_INDEX, pkey_index);
+    KEEP(RNIC_QP_PORT, port_num);
+    KEEP(RNIC_QP_AV, av);
+    KEEP(RNIC_QP_PATH_MTU, path_mtu_bytes);
+    KEEP(RNIC_QP_DEST_QPN, dest_qp_num);
+    KEEP(RNIC_QP_RQ_PSN, rq_psn);
+    KEEP(RNIC_QP_SQ_PSN, sq_psn);
+    KEEP(RNIC_QP_TIMEOUT, timeout);
+    KEEP(RNIC_QP_RETRY_CNT, retry_cnt);
+    KEEP(RNIC_QP_RNR_RETRY, rnr_retry);
+    KEEP(RNIC_QP_MIN_RNR_TIMER, min_rnr_timer);
+    KEEP(RNIC_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+    KEEP(RNIC_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+    KEEP(RNIC_QP_QKEY, qkey);
+    KEEP(RNIC_QP_RATE_LIMIT, rate_limit_bps);
+#undef KEEP
+}
+
+/*
+ * Responder resources for the depth asked: at RTR new ones, in SQD the newest remembered answers
+ * move along. @return 0, RNIC_ERR_NOMEM or RNIC_ERR_BUSY: nothing changed
+ */
+static int verbs_respond_depth(struct rnic_device *dev, struct rnic_qp *qp, uint32_t depth)
+{
+    struct rnic_rx_respond *old = &qp->respond, fresh = {0};
+
+    if (depth == old->depth)
+        return 0;
+    if (old->pending > 0 || old->held || old->later)
+        return RNIC_ERR_BUSY; /* answers are still to be sent */
+    if (!rnic_rx_respond_open(&fresh, &dev->mem, depth))
+        return RNIC_ERR_NOMEM;
+    if (old->depth > 0) {
+        uint32_t n = old->made < old->depth ? old->made : old->depth;
+
+        n = n < depth ? n : depth;
+        for (fresh.made = 0; fresh.made < n; fresh.made++)
+            fresh.ring[fresh.made] = old->ring[(old->made - n + fresh.made) % old->depth];
+        rnic_rx_respond_close(old, &dev->mem);
+    }
+    qp->respond = fresh;
+    return 0;
+}
+
+/* Packets of path MTU 1 << shift in its window, at least one. */
+static uint32_t verbs_window(const struct rnic_device *dev, const struct rnic_qp *qp,
+                             uint32_t mtu_shift)
+{
+    uint32_t most = (uint32_t)dev->params.max_in_flight;
+    uint32_t window = qp->init.window_bytes >> mtu_shift;
+
+    if (qp->type != RNIC_QPT_RC || qp->init.window_bytes == 0 || window > most)
+        return most;
+    return window > 0 ? window : 1;
+}
+
+static bool verbs_is_selective(const struct rnic_qp *qp)
+{
+    return qp->type == RNIC_QPT_RC && qp->init.recovery == RNIC_RECOVER_SELECTIVE;
+}
+
+static void verbs_selective_close(struct rnic_device *dev, struct rnic_qp *qp)
+{
+    rnic_rx_hold_close(&qp->held_requests, &dev->mem);
+    rnic_rx_hold_close(&qp->held_responses, &dev->mem);
+    rnic_tx_sack_close(&qp->sack, &dev->mem);
+}
+
+/* RTR: what selective repeat keeps. @return false: out of memory, nothing changed */
+static bool verbs_selective_open(struct rnic_device *dev, struct rnic_qp *qp, uint32_t mtu_bytes)
+{
+    uint32_t window = verbs_window(dev, qp, (uint32_t)__builtin_ctz(mtu_bytes));
+
+    if (rnic_tx_sack_open(&qp->sack, &dev->mem, window) &&
+        rnic_rx_hold_open(&qp->held_requests, &dev->mem, window, mtu_bytes) &&
+        rnic_rx_hold_open(&qp->held_responses, &dev->mem, window, mtu_bytes))
+        return true;
+    verbs_selective_close(dev, qp);
+    return false;
+}
+
+/*
+ * Everything of a modify that can fail for want of memory, before anything else of it is done.
+ * @return 0, RNIC_ERR_NOMEM, RNIC_ERR_BUSY
+ */
+static int verbs_prepare(struct rnic_device *dev, struct rnic_qp *qp,
+                         const struct rnic_qp_attr *attr, unsigned mask)
+{
+    bool selective =
+        qp->state == RNIC_QPS_INIT && (mask & RNIC_QP_PATH_MTU) && verbs_is_selective(qp);
+    int err = 0;
+
+    if (selective && !verbs_selective_open(dev, qp, attr->path_mtu_bytes))
+        return RNIC_ERR_NOMEM;
+    if (mask & RNIC_QP_MAX_DEST_RD_ATOMIC)
+        err = verbs_respond_depth(dev, qp, attr->max_dest_rd_atomic);
+    if (err < 0 && selective)
+        verbs_selective_close(dev, qp);
+    return err;
+}
+
+/* Where its packets go, from the address vector kept. What stands in line changes its class. */
+static void verbs_address(struct rnic_device *dev, struct rnic_qp *qp)
+{
+    rnic_tx_sched_remove(&dev->sched, &qp->request);
+    rnic_tx_sched_remove(&dev->sched, &qp->response);
+    qp->path = rnic_path_make(&qp->attr.av, qp->qpn, qp->dest_qpn);
+    qp->request.prio = qp->response.prio = rnic_path_prio(qp->path.tos);
+}
+
+static void verbs_to_rtr(struct rnic_device *dev, struct rnic_qp *qp)
+{
+    qp->mtu_bytes = qp->type == RNIC_QPT_UD ? (uint32_t)dev->params.mtu_bytes /* one packet each */
+                                            : qp->attr.path_mtu_bytes;
+    qp->mtu_shift = (uint8_t)__builtin_ctz(qp->mtu_bytes);
+    qp->resp.psn = qp->attr.rq_psn;
+    if (qp->type == RNIC_QPT_UD)
+        return; /* every request has its own address */
+    qp->dest_qpn = qp->attr.dest_qp_num;
+    verbs_address(dev, qp);
+}
+
+static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps)
+{
+    const struct rnic_qp_attr *attr = &qp->attr;
+
+    rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt, attr->rnr_retry);
+    if (verbs_is_selective(qp)) {
+        rnic_tx_replay_selective(&qp->replay, dev->params.rto_high_ps, dev->params.rto_low_ps,
+                                 (uint32_t)dev->params.rto_low_packets);
+        rnic_tx_sack_reset(&qp->sack, attr->sq_psn);
+    }
+    qp->psn_post = attr->sq_psn;
+    qp->ssn_post = 1;
+    qp->open_ps = now_ps + dev->params.connect_ps;
+    qp->max_in_flight = verbs_window(dev, qp, qp->mtu_shift);
+    rnic_tx_rate_init(dev->cc, &dev->cc_config, &qp->cc, now_ps);
+}
+
+/* SQD: the retry timer and its counters as asked from now on. */
+static void verbs_retries(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps)
+{
+    const struct rnic_qp_attr *attr = &qp->attr;
+    struct rnic_tx_replay *replay = &qp->replay, fresh;
+
+    rnic_tx_replay_init(&fresh, replay->psn_una, attr->timeout, attr->retry_cnt, attr->rnr_retry);
+    if (!replay->selective) /* that has its own */
+        replay->timeout_ps = fresh.timeout_ps;
+    replay->retry_max = replay->retry_left = fresh.retry_max;
+    replay->rnr_max = replay->rnr_left = fresh.rnr_max;
+    if (!replay->selective && !replay->rnr_wait && rnic_tx_replay_in_flight(replay) > 0)
+        replay->deadline_ps = replay->timeout_ps == 0 ? WIRE_NEVER : now_ps + replay->timeout_ps;
+    rnic_device_watch(dev, qp);
+}
+
+/* Attributes that take effect at once, in whatever state. */
+static void verbs_apply(struct rnic_device *dev, struct rnic_qp *qp, unsigned mask, uint64_t now_ps)
+{
+    qp->access = qp->attr.qp_access_flags;
+    qp->min_rnr_timer = qp->attr.min_rnr_timer;
+    qp->qkey = qp->attr.qkey;
+    qp->max_rd_atomic = qp->attr.max_rd_atomic;
+    if (mask & RNIC_QP_RATE_LIMIT) {
+        qp->rate_limit_bps = qp->attr.rate_limit_bps;
+        qp->rate_next_ps = 0;
+        rnic_tx_sched_remove(&dev->sched, &qp->request); /* its time came from the old rate */
+    }
+    if (qp->state != RNIC_QPS_SQD)
+        return;
+    if (mask & RNIC_QP_AV)
+        verbs_address(dev, qp);
+    if (mask & (RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY))
+        verbs_retries(dev, qp, now_ps);
+}
+
+/* In its new state: what was held up may go. */
+static void verbs_enter(struct rnic_device *dev, struct rnic_qp *qp, enum rnic_qp_state from,
+                        unsigned mask, uint64_t now_ps)
+{
+    if (qp->state == RNIC_QPS_SQD && from == RNIC_QPS_RTS) {
+        qp->drain_told = !((mask & RNIC_QP_EN_SQD_ASYNC_NOTIFY) && qp->attr.en_sqd_async_notify);
+        rnic_complete_drain(dev, qp, now_ps);
+        return;
+    }
+    if (qp->state == RNIC_QPS_RTS) {
+        qp->drain_told = true;
+        qp->sq_end = qp->sq.head;
+    }
+    if (qp->state == RNIC_QPS_RTS || qp->state == RNIC_QPS_SQD) {
+        rnic_device_ready(dev, qp, now_ps, now_ps);
+        rnic_device_respond_ready(dev, qp, now_ps, now_ps);
+    }
 }
 
 int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_attr *attr,
@@ -271,31 +304,36 @@ int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_a
 {
     struct rnic_qp *qp = rnic_table_qp_find(&dev->qps, qpn);
     enum rnic_qp_state from, to;
+    int err;
 
     if (qp == NULL)
         return RNIC_ERR_NOENT;
     from = (enum rnic_qp_state)qp->state;
     to = mask & RNIC_QP_STATE ? attr->qp_state : from;
-    if (!rnic_table_qp_transition(from, to, mask) || !rnic_table_qp_attr_valid(attr, mask))
+    if (!rnic_table_qp_transition((enum rnic_qp_type)qp->type, from, to, mask) ||
+        !rnic_table_qp_attr_valid(attr, mask, &dev->params) ||
+        ((mask & RNIC_QP_CUR_STATE) && attr->cur_qp_state != from))
         return RNIC_ERR_INVAL;
-
     if (to == RNIC_QPS_RESET) {
         rnic_complete_reset(dev, qp);
         qp->attr = (struct rnic_qp_attr){0};
         return 0;
     }
-    verbs_keep_attr(&qp->attr, attr, mask);
-    qp->access = qp->attr.qp_access_flags;
-    qp->min_rnr_timer = qp->attr.min_rnr_timer;
     if (to == RNIC_QPS_ERR) {
         rnic_complete_to_error(dev, qp, now_ps);
         return 0;
     }
+    err = verbs_prepare(dev, qp, attr, mask);
+    if (err < 0)
+        return err;
+    verbs_keep_attr(&qp->attr, attr, mask);
+    verbs_apply(dev, qp, mask, now_ps);
     if (from == RNIC_QPS_INIT && to == RNIC_QPS_RTR)
-        verbs_to_rtr(qp, attr);
+        verbs_to_rtr(dev, qp);
     if (from == RNIC_QPS_RTR && to == RNIC_QPS_RTS)
-        verbs_to_rts(dev, qp, attr, now_ps);
+        verbs_to_rts(dev, qp, now_ps);
     qp->state = (uint8_t)to;
+    verbs_enter(dev, qp, from, mask, now_ps);
     return 0;
 }
 
@@ -308,7 +346,7 @@ int rnic_query_qp(struct rnic_device *dev, uint32_t qpn, struct rnic_qp_attr *at
         return RNIC_ERR_NOENT;
     if (attr != NULL) {
         *attr = qp->attr;
-        attr->qp_state = (enum rnic_qp_state)qp->state;
+        attr->qp_state = attr->cur_qp_state = (enum rnic_qp_state)qp->state;
     }
     if (counters != NULL)
         *counters = qp->counters;
@@ -322,7 +360,7 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
 
     if (qp == NULL)
         return RNIC_ERR_NOENT;
-    if (qp->state != RNIC_QPS_RTS)
+    if (qp->state != RNIC_QPS_RTS && qp->state != RNIC_QPS_SQD && qp->state != RNIC_QPS_SQE)
         return RNIC_ERR_INVAL;
     *rate_bps = rnic_tx_rate_bps(dev->cc, &dev->cc_config, &qp->cc, now_ps);
     *alpha = rnic_tx_rate_alpha(dev->cc, &dev->cc_config, &qp->cc, now_ps);
@@ -339,6 +377,8 @@ int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps)
     rnic_complete_reset(dev, qp);
     qp->send_cq->refs--;
     qp->recv_cq->refs--;
+    if (qp->srq != NULL)
+        qp->srq->refs--;
     rnic_table_mr_pd(&dev->mrs, qp->pd)->refs--;
     rnic_table_qp_remove(&dev->qps, &dev->mem, qp);
     return 0;
@@ -346,15 +386,81 @@ int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps)
 
 /* ---- posting ---- */
 
-/* Sum of a list in 64 bits; false: more entries than the queue takes, or no list. */
-static bool verbs_length(const struct rnic_sge *sges, uint32_t n, uint32_t max, uint64_t *length)
+#define VERBS_RC (1u << RNIC_QPT_RC)
+#define VERBS_UC (1u << RNIC_QPT_UC)
+#define VERBS_UD (1u << RNIC_QPT_UD)
+
+/* Which services offer an opcode: IBTA table 12; bit t: type t. */
+static const uint8_t verbs_offered[] = {
+    [RNIC_WR_RDMA_WRITE] = VERBS_RC | VERBS_UC,
+    [RNIC_WR_RDMA_WRITE_WITH_IMM] = VERBS_RC | VERBS_UC,
+    [RNIC_WR_SEND] = VERBS_RC | VERBS_UC | VERBS_UD,
+    [RNIC_WR_SEND_WITH_IMM] = VERBS_RC | VERBS_UC | VERBS_UD,
+    [RNIC_WR_RDMA_READ] = VERBS_RC,
+    [RNIC_WR_ATOMIC_CMP_AND_SWP] = VERBS_RC,
+    [RNIC_WR_ATOMIC_FETCH_AND_ADD] = VERBS_RC,
+    [RNIC_WR_LOCAL_INV] = VERBS_RC | VERBS_UC,
+    [RNIC_WR_BIND_MW] = VERBS_RC | VERBS_UC,
+    [RNIC_WR_SEND_WITH_INV] = VERBS_RC,
+};
+
+static bool verbs_is_local(enum rnic_wr_opcode opcode)
 {
+    return opcode == RNIC_WR_LOCAL_INV || opcode == RNIC_WR_BIND_MW;
+}
+
+static bool verbs_is_atomic(enum rnic_wr_opcode opcode)
+{
+    return opcode == RNIC_WR_ATOMIC_CMP_AND_SWP || opcode == RNIC_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* State, opcode, flags and length of a send request are legal; *length in bytes. */
+static bool verbs_send_valid(const struct rnic_device *dev, const struct rnic_qp *qp,
+                             const struct rnic_send_wr *wr, uint64_t *length)
+{
+    const unsigned known =
+        RNIC_SEND_FENCE | RNIC_SEND_SIGNALED | RNIC_SEND_SOLICITED | RNIC_SEND_INLINE;
+    bool reads = wr->opcode == RNIC_WR_RDMA_READ || verbs_is_atomic(wr->opcode);
+    bool sends = qp->state == RNIC_QPS_RTS || qp->state == RNIC_QPS_SQD;
+
     *length = 0;
-    if (n > max || (n > 0 && sges == NULL))
+    if (qp->state < RNIC_QPS_RTS || (unsigned)wr->opcode > RNIC_WR_SEND_WITH_INV ||
+        !(verbs_offered[wr->opcode] >> qp->type & 1) || (wr->send_flags & ~known))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        *length += sges[i].length;
-    return *length <= VERBS_MESSAGE_MAX;
+    if (verbs_is_local(wr->opcode))
+        return true; /* its list is not looked at */
+    if (!rnic_verbs_length(wr->sg_list, wr->num_sge, qp->init.max_send_sge, length))
+        return false;
+    if ((wr->send_flags & RNIC_SEND_INLINE) && (reads || *length > qp->init.max_inline_data))
+        return false;
+    if (verbs_is_atomic(wr->opcode) && *length != 8)
+        return false;
+    if (qp->type == RNIC_QPT_UD)
+        return *length <= dev->params.mtu_bytes && wr->ud.remote_qpn <= WIRE_PSN_MASK;
+    if (!reads || !sends)
+        return true;
+    return qp->max_rd_atomic > 0 &&
+           rnic_tx_build_packets(qp, (uint32_t)*length) <= VERBS_READ_PACKETS_MAX;
+}
+
+/* What a request on the ring still lacks: its numbers and, for UD, its address. */
+static void verbs_number(struct rnic_qp *qp, struct rnic_wqe *wqe, const struct rnic_send_wr *wr,
+                         const struct rnic_ah *ah)
+{
+    wqe->psn = qp->psn_post;
+    qp->has_rules =
+        qp->has_rules || (wr->send_flags & RNIC_SEND_FENCE) || wr->opcode > RNIC_WR_SEND_WITH_IMM;
+    if (verbs_is_local(wr->opcode))
+        return; /* no packets, no message */
+    wqe->packets = qp->type == RNIC_QPT_UD ? 1 : rnic_tx_build_packets(qp, wqe->length);
+    qp->psn_post = wire_psn_add(qp->psn_post, wqe->packets);
+    wqe->ssn = qp->ssn_post;
+    qp->ssn_post = (qp->ssn_post + 1) & VERBS_SSN_MASK;
+    if (ah == NULL)
+        return;
+    wqe->ud.path = rnic_path_make(&ah->av, qp->qpn, wr->ud.remote_qpn);
+    wqe->ud.dest_qpn = wr->ud.remote_qpn;
+    wqe->ud.qkey = wr->ud.remote_qkey & VERBS_QKEY_OF_QP ? qp->qkey : wr->ud.remote_qkey;
 }
 
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
@@ -362,27 +468,30 @@ int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send
 {
     struct rnic_qp *qp = rnic_table_qp_find(&dev->qps, qpn);
     uint64_t known_ps = now_ps + dev->params.doorbell_latency_ps;
+    const struct rnic_ah *ah = NULL;
     struct rnic_wqe *wqe;
     uint64_t length;
 
     if (qp == NULL)
         return RNIC_ERR_NOENT;
-    if (qp->state != RNIC_QPS_RTS && qp->state != RNIC_QPS_ERR)
+    if (!verbs_send_valid(dev, qp, wr, &length))
         return RNIC_ERR_INVAL;
-    if ((unsigned)wr->opcode > RNIC_WR_SEND_WITH_IMM ||
-        (wr->send_flags & ~(unsigned)(RNIC_SEND_SIGNALED | RNIC_SEND_SOLICITED)) ||
-        !verbs_length(wr->sg_list, wr->num_sge, qp->init.max_send_sge, &length))
-        return RNIC_ERR_INVAL;
-    if (qp->state == RNIC_QPS_ERR) {
+    if (qp->type == RNIC_QPT_UD) {
+        ah = rnic_table_ah_find(&dev->ahs, wr->ud.ah);
+        if (ah == NULL || ah->pd != qp->pd)
+            return RNIC_ERR_NOENT;
+    }
+    if (qp->state == RNIC_QPS_ERR || qp->state == RNIC_QPS_SQE) {
         rnic_complete_flushed_send(dev, qp, wr->wr_id, now_ps);
         return 0;
     }
     if (rnic_ring_full(&qp->sq))
         return RNIC_ERR_FULL;
     wqe = rnic_ring_post_send(&qp->sq, wr, (uint32_t)length, known_ps);
-    wqe->psn = qp->psn_post;
-    wqe->packets = rnic_tx_build_packets(qp, (uint32_t)length);
-    qp->psn_post = wire_psn_add(qp->psn_post, wqe->packets);
+    verbs_number(qp, wqe, wr, ah);
+    if (qp->state != RNIC_QPS_RTS)
+        return 0; /* waits in SQD */
+    qp->sq_end = qp->sq.head;
     rnic_device_ready(dev, qp, known_ps, now_ps);
     return 0;
 }
@@ -395,8 +504,8 @@ int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv
 
     if (qp == NULL)
         return RNIC_ERR_NOENT;
-    if (qp->state == RNIC_QPS_RESET ||
-        !verbs_length(wr->sg_list, wr->num_sge, qp->init.max_recv_sge, &length))
+    if (qp->state == RNIC_QPS_RESET || qp->srq != NULL ||
+        !rnic_verbs_length(wr->sg_list, wr->num_sge, qp->init.max_recv_sge, &length))
         return RNIC_ERR_INVAL;
     if (qp->state == RNIC_QPS_ERR) {
         rnic_complete_recv(dev, qp,

@@ -36,6 +36,7 @@ enum rnic_access { /* values as in verbs.h */
                    RNIC_ACCESS_REMOTE_WRITE = 2,
                    RNIC_ACCESS_REMOTE_READ = 4,
                    RNIC_ACCESS_REMOTE_ATOMIC = 8,
+                   RNIC_ACCESS_MW_BIND = 16, /* memory windows may be bound to the region */
 };
 
 enum rnic_qp_state {
@@ -48,18 +49,37 @@ enum rnic_qp_state {
     RNIC_QPS_ERR,
 };
 
-enum rnic_qp_type { RNIC_QPT_RC };
+enum rnic_qp_type {
+    RNIC_QPT_RC, /* Reliable Connection: everything below */
+    RNIC_QPT_UC, /* Unreliable Connection: SEND and WRITE, no acknowledges, loss drops a message */
+    RNIC_QPT_UD, /* Unreliable Datagram: SEND of one packet to any peer, by address handle */
+};
+
+/* What a requester (and, for the last two, its responder: both ends the same) does about loss. */
+enum rnic_recovery {
+    RNIC_RECOVER_GO_BACK_N, /* IBTA 9.7.5: again from the first missing packet */
+    RNIC_RECOVER_GO_BACK_0, /* Guo16 4.1: again from the first packet of the message */
+    RNIC_RECOVER_SELECTIVE, /* IRN (SIGCOMM'18): the missing packets alone; needs a window */
+};
 
 enum rnic_wr_opcode { /* values as in verbs.h */
                       RNIC_WR_RDMA_WRITE = 0,
                       RNIC_WR_RDMA_WRITE_WITH_IMM = 1,
                       RNIC_WR_SEND = 2,
                       RNIC_WR_SEND_WITH_IMM = 3,
+                      RNIC_WR_RDMA_READ = 4,
+                      RNIC_WR_ATOMIC_CMP_AND_SWP = 5,
+                      RNIC_WR_ATOMIC_FETCH_AND_ADD = 6,
+                      RNIC_WR_LOCAL_INV = 7,
+                      RNIC_WR_BIND_MW = 8,
+                      RNIC_WR_SEND_WITH_INV = 9,
 };
 
-enum rnic_send_flags { /* values as in verbs.h */
+enum rnic_send_flags {                      /* values as in verbs.h */
+                       RNIC_SEND_FENCE = 1, /* not before all earlier READs and atomics are done */
                        RNIC_SEND_SIGNALED = 2,
                        RNIC_SEND_SOLICITED = 4,
+                       RNIC_SEND_INLINE = 8, /* the bytes travel in the work request */
 };
 
 enum rnic_wc_status { /* order as in verbs.h */
@@ -85,25 +105,49 @@ const char *rnic_wc_status_name(enum rnic_wc_status status);
 enum rnic_wc_opcode { /* values as in verbs.h */
                       RNIC_WC_SEND = 0,
                       RNIC_WC_RDMA_WRITE = 1,
+                      RNIC_WC_RDMA_READ = 2,
+                      RNIC_WC_COMP_SWAP = 3,
+                      RNIC_WC_FETCH_ADD = 4,
+                      RNIC_WC_BIND_MW = 5,
+                      RNIC_WC_LOCAL_INV = 6,
                       RNIC_WC_RECV = 128,
                       RNIC_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
 struct rnic_sge {
-    uint64_t addr;   /* virtual address in a registered region */
+    uint64_t addr;   /* virtual address in a registered region; INLINE: a pointer of the host, as a
+                        number, or 0: phantom bytes */
     uint32_t length; /* bytes, up to 2^31 in all */
-    uint32_t lkey;
+    uint32_t lkey;   /* INLINE: not looked at */
 };
 
 struct rnic_send_wr {
     uint64_t wr_id;
     enum rnic_wr_opcode opcode;
     unsigned send_flags; /* enum rnic_send_flags */
-    uint32_t imm;        /* number whose big-endian bytes travel */
-    uint32_t rkey;
-    uint64_t remote_addr;
-    const struct rnic_sge *sg_list;
+    union {
+        uint32_t imm;             /* WITH_IMM: number whose big-endian bytes travel */
+        uint32_t invalidate_rkey; /* WITH_INV: at the peer; LOCAL_INV: of this card */
+    };
+    uint32_t rkey;        /* WRITE, READ, atomics: of the peer; BIND_MW: the window's new key */
+    uint64_t remote_addr; /* WRITE, READ, atomics */
+    const struct rnic_sge *sg_list; /* READ, atomics: where the answer goes */
     uint32_t num_sge;
+    union {
+        struct {
+            uint64_t compare_add, swap; /* FETCH_AND_ADD: compare_add is added */
+        } atomic;
+        struct {
+            uint32_t ah, remote_qpn, remote_qkey;
+        } ud;
+        struct {
+            uint32_t mw;     /* the window's present key */
+            uint32_t mr;     /* key of the region, registered with MW_BIND */
+            uint64_t addr;   /* of the window, inside the region */
+            uint64_t length; /* bytes; 0: unbind */
+            unsigned access; /* REMOTE_*; writes and atomics need LOCAL_WRITE of the region */
+        } bind_mw;
+    };
 };
 
 struct rnic_recv_wr {
@@ -112,16 +156,28 @@ struct rnic_recv_wr {
     uint32_t num_sge;
 };
 
-enum { RNIC_WC_WITH_IMM = 1 };
+enum {                  /* rnic_wc.wc_flags, values as in verbs.h */
+       RNIC_WC_GRH = 1, /* UD: the first 40 bytes of the buffer are the GRH area */
+       RNIC_WC_WITH_IMM = 2,
+       RNIC_WC_WITH_INV = 8,
+};
 
-struct rnic_wc { /* on an error only wr_id, status and qp_num are valid */
+#define RNIC_GRH_BYTES 40u /* ahead of the data in a UD receive buffer */
+
+struct rnic_wc { /* on an error only wr_id, status, qp_num and vendor_err are valid */
     uint64_t wr_id;
     enum rnic_wc_status status;
     enum rnic_wc_opcode opcode;
-    uint32_t byte_len;
-    uint32_t imm;
+    uint32_t
+        byte_len; /* receive: bytes that arrived, UD: GRH area included; send: of the message */
+    union {
+        uint32_t imm;
+        uint32_t invalidated_rkey;
+    };
     uint32_t qp_num;
+    uint32_t src_qp; /* UD receive */
     unsigned wc_flags;
+    uint32_t vendor_err; /* the peer's AETH syndrome when a NAK was the reason, else 0 */
 };
 
 struct rnic_qp_init_attr {
@@ -130,14 +186,24 @@ struct rnic_qp_init_attr {
     uint32_t send_cq, recv_cq;
     uint32_t max_send_wr, max_recv_wr; /* rounded up to a power of two; at least 1 */
     uint32_t max_send_sge, max_recv_sge;
+    uint32_t max_inline_data; /* bytes, at most the device's max_inline */
+    uint32_t srq;             /* receives come from there, and max_recv_wr counts for nothing;
+                                 0: own receive queue */
     bool sq_sig_all;
+    bool e2e_credits;            /* RC: heed and send end-to-end credits (IBTA 9.7.7.2) */
+    enum rnic_recovery recovery; /* RC */
+    uint32_t window_bytes;       /* RC: at most so many bytes unacknowledged, at least one packet;
+                              0: no window. SELECTIVE needs one: the BDP of the longest path */
 };
 
 enum rnic_qp_attr_mask { /* names as in verbs.h */
                          RNIC_QP_STATE = 1 << 0,
+                         RNIC_QP_CUR_STATE = 1 << 1,
+                         RNIC_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
                          RNIC_QP_ACCESS_FLAGS = 1 << 3,
                          RNIC_QP_PKEY_INDEX = 1 << 4,
                          RNIC_QP_PORT = 1 << 5,
+                         RNIC_QP_QKEY = 1 << 6,
                          RNIC_QP_AV = 1 << 7,
                          RNIC_QP_PATH_MTU = 1 << 8,
                          RNIC_QP_TIMEOUT = 1 << 9,
@@ -149,6 +215,7 @@ enum rnic_qp_attr_mask { /* names as in verbs.h */
                          RNIC_QP_SQ_PSN = 1 << 16,
                          RNIC_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
                          RNIC_QP_DEST_QPN = 1 << 20,
+                         RNIC_QP_RATE_LIMIT = 1 << 25,
 };
 
 struct rnic_av { /* address vector: where the peer is and how packets to it look */
@@ -157,12 +224,14 @@ struct rnic_av { /* address vector: where the peer is and how packets to it look
     uint8_t traffic_class; /* DSCP << 2; the ECN bits are the card's */
     uint8_t hop_limit;
     bool ipv6;          /* the stations' GIDs are IPv6 addresses */
+    bool roce_v1;       /* EtherType 0x8915: stays in its broadcast domain; ipv6 must be false */
     uint16_t udp_sport; /* 0: the card computes 0xC000 | fold(lqpn x rqpn) as Linux does */
 };
 
 struct rnic_qp_attr {
-    enum rnic_qp_state qp_state;
-    unsigned qp_access_flags; /* enum rnic_access */
+    enum rnic_qp_state qp_state, cur_qp_state;
+    bool en_sqd_async_notify; /* RTS to SQD: tell when drained (RNIC_EVENT_SQ_DRAINED) */
+    unsigned qp_access_flags; /* enum rnic_access, the REMOTE_ ones */
     uint16_t pkey_index;      /* 0 */
     uint8_t port_num;         /* 1 */
     struct rnic_av av;
@@ -170,7 +239,10 @@ struct rnic_qp_attr {
     uint32_t dest_qp_num;
     wire_psn rq_psn, sq_psn;
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
-    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    uint8_t max_rd_atomic;      /* READs and atomics outstanding as requester */
+    uint8_t max_dest_rd_atomic; /* remembered as responder */
+    uint32_t qkey;              /* UD; values with bit 31 set are the kernel's and allowed */
+    uint64_t rate_limit_bps;    /* static rate of what it sends; 0: none */
 };
 
 /* Counters of one queue pair since its last RESET. */
@@ -178,6 +250,7 @@ struct rnic_qp_counters {
     uint64_t tx_packets, tx_bytes; /* requests, line bytes without gap; retransmissions included */
     uint64_t retransmitted_packets;
     uint64_t rx_packets; /* requests accepted */
+    uint64_t rx_responses; /* READ and atomic responses placed */
     uint64_t acks_tx, naks_tx, rnr_naks_tx;
     uint64_t acks_rx, naks_rx, rnr_naks_rx;
     uint64_t timeouts;
@@ -201,7 +274,61 @@ int rnic_dealloc_pd(struct rnic_device *dev, uint32_t pd, uint64_t now_ps);
  */
 int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length, void *host,
                 unsigned access, uint32_t *key, uint64_t now_ps);
+/**
+ * Register a list of host pages: virtual page i of the region is @p pages[i], wherever that lies.
+ *
+ * @param page_bytes  a power of two, 4096 at least; @p va + i * page_bytes (rounded down to a page)
+ *                    is where page i begins
+ * @param pages       one host pointer a page; NULL: not mapped, an access to it is refused. The list
+ *                    is copied, the pages are the caller's and must outlive the region
+ * @param n_pages     must cover [va, va + length) exactly
+ * @return as rnic_reg_mr, and RNIC_ERR_INVAL for the page size or count
+ */
+int rnic_reg_mr_pages(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length,
+                      uint32_t page_bytes, void *const *pages, uint32_t n_pages, unsigned access,
+                      uint32_t *key, uint64_t now_ps);
+/**
+ * The key opens nothing from now on, also for messages under way; its slot gets another variant.
+ * @return RNIC_ERR_NOENT, RNIC_ERR_BUSY while a window is bound to it
+ */
 int rnic_dereg_mr(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
+
+/* ---- memory windows, type 2 (bound with RNIC_WR_BIND_MW, usable on the queue pair that bound) ---- */
+
+/** @param key out: rkey of a window that opens nothing yet. @return 0, _NOENT (pd), _LIMIT, _NOMEM */
+int rnic_alloc_mw(struct rnic_device *dev, uint32_t pd, uint32_t *key, uint64_t now_ps);
+/** @param key any key of the window's slot. @return RNIC_ERR_NOENT: no window. */
+int rnic_dealloc_mw(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
+
+/* ---- address handles, for UD ---- */
+
+/** @return 0, RNIC_ERR_INVAL (address vector, see rnic_modify_qp), _NOENT (pd), _NOMEM */
+int rnic_create_ah(struct rnic_device *dev, uint32_t pd, const struct rnic_av *av, uint32_t *ah,
+                   uint64_t now_ps);
+/** Work requests already posted keep the address. @return 0 or RNIC_ERR_NOENT */
+int rnic_destroy_ah(struct rnic_device *dev, uint32_t ah, uint64_t now_ps);
+
+/* ---- shared receive queues ---- */
+
+struct rnic_srq_attr {
+    uint32_t max_wr; /* rounded up to a power of two */
+    uint32_t max_sge;
+    uint32_t limit; /* RNIC_EVENT_SRQ_LIMIT once when fewer are left; then disarmed. 0: off */
+};
+
+/** @return 0, RNIC_ERR_INVAL (sizes, limit above max_wr), _NOENT (pd), _LIMIT, _NOMEM */
+int rnic_create_srq(struct rnic_device *dev, uint32_t pd, const struct rnic_srq_attr *attr,
+                    uint32_t *srq, uint64_t now_ps);
+/** Arm (or, 0, disarm) the limit event. @return 0, RNIC_ERR_INVAL above max_wr, _NOENT */
+int rnic_modify_srq(struct rnic_device *dev, uint32_t srq, uint32_t limit, uint64_t now_ps);
+/** @param attr out, @p queued out: requests waiting; either may be NULL. @return 0 or _NOENT */
+int rnic_query_srq(struct rnic_device *dev, uint32_t srq, struct rnic_srq_attr *attr,
+                   uint32_t *queued);
+/** @return 0, RNIC_ERR_NOENT, RNIC_ERR_BUSY while a queue pair uses it */
+int rnic_destroy_srq(struct rnic_device *dev, uint32_t srq, uint64_t now_ps);
+/** @return 0, RNIC_ERR_INVAL (num_sge, length beyond 2^31), _FULL, _NOENT */
+int rnic_post_srq_recv(struct rnic_device *dev, uint32_t srq, const struct rnic_recv_wr *wr,
+                       uint64_t now_ps);
 
 /* ---- completion queues ---- */
 
@@ -241,15 +368,21 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
                     uint64_t now_ps);
 
 /**
- * Post one send work request.
+ * Post one send work request. What each service offers (IBTA table 12): RC all, UC SEND and WRITE
+ * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM.
  *
- * @return 0; RNIC_ERR_INVAL (state, opcode, num_sge, total length beyond 2^31), _FULL (slots are
- *         given back when a later signalled completion is polled), _NOENT. In ERR it is accepted
- *         and flushed.
+ * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31, UD:
+ *         beyond the device's MTU, READ: beyond 2^23-1 packets, atomics: not 8 bytes; INLINE with a
+ *         READ, an atomic or more than max_inline_data; flags), _FULL (slots are given back when a
+ *         later signalled completion is polled), _NOENT (queue pair; UD: address handle). In SQD it
+ *         is accepted and waits for RTS; in ERR and SQE it is accepted and flushed.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);
-/** Post one receive request, from INIT on. @return as rnic_post_send; in ERR it is flushed. */
+/**
+ * Post one receive request, from INIT on. UD: RNIC_GRH_BYTES of it are not data.
+ * @return as rnic_post_send; RNIC_ERR_INVAL with a shared receive queue too; in ERR it is flushed.
+ */
 int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv_wr *wr,
                    uint64_t now_ps);
 

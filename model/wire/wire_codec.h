@@ -24,6 +24,7 @@
 #define WIRE_MIN_FRAME_BYTES 64u   /* with FCS */
 #define WIRE_MAX_HEADER_BYTES 134u /* 18 + IPv6 40 + UDP 8 + BTH 12 + 52 more + ICRC 4 */
 #define WIRE_ROCE_UDP_PORT 4791u
+#define WIRE_GRH_BYTES 40u
 
 #define WIRE_ETHERTYPE_IPV4 0x0800u
 #define WIRE_ETHERTYPE_VLAN 0x8100u
@@ -101,6 +102,17 @@ enum wire_drop wire_decode(const uint8_t *bytes, size_t n, unsigned flags,
  *         buffer then.
  */
 size_t wire_encode(const struct wire_packet *packet, uint8_t *bytes, size_t capacity);
+
+/**
+ * The 40 bytes ahead of the data in a UD receive buffer: the GRH (RoCEv1) or IPv6 header, or 20
+ * bytes of 0 and the IPv4 header, as they are on the line.
+ * Spec: IBTA annex A17; with IPv4 as Linux rxe writes it, the standard leaves the first 20 open
+ */
+void wire_encode_grh(const struct wire_packet *packet, uint8_t grh[WIRE_GRH_BYTES]);
+
+/** The same of a frame; all 0 for an IPv4 frame of a station whose GID is not IPv4. */
+void wire_frame_grh(const struct wire_frame *frame, const struct wire_addr_book *book,
+                    uint8_t grh[WIRE_GRH_BYTES]);
 
 /**
  * Frame to bytes, padded to the Ethernet minimum; phantom payload is written as zeros. Flow label,

@@ -128,14 +128,40 @@ static uint8_t *encode_ipv6(const struct wire_packet *packet, size_t payload, ui
     return p + IPV6_BYTES;
 }
 
+/* Bytes behind the IP header (GRH), Ethernet padding apart. */
+static size_t encode_ip_payload(const struct wire_packet *packet)
+{
+    size_t udp = packet->ethertype == WIRE_ETHERTYPE_ROCE_V1 ? 0 : UDP_BYTES;
+
+    return udp + BTH_BYTES + wire_opcodes[packet->opcode].header_bytes +
+           (size_t)packet->payload_bytes + packet->pad + WIRE_ICRC_BYTES;
+}
+
+static uint8_t *encode_network(const struct wire_packet *packet, size_t payload, uint8_t *ip)
+{
+    if (packet->ethertype == WIRE_ETHERTYPE_IPV4)
+        return encode_ipv4(packet, payload, ip);
+    return encode_ipv6(packet, payload,
+                       packet->ethertype == WIRE_ETHERTYPE_ROCE_V1 ? WIRE_IP_PROTOCOL_BTH
+                                                                   : WIRE_IP_PROTOCOL_UDP,
+                       ip);
+}
+
+void wire_encode_grh(const struct wire_packet *packet, uint8_t grh[WIRE_GRH_BYTES])
+{
+    size_t gap = packet->ethertype == WIRE_ETHERTYPE_IPV4 ? WIRE_GRH_BYTES - IPV4_BYTES : 0;
+
+    memset(grh, 0, gap);
+    (void)encode_network(packet, encode_ip_payload(packet) + packet->ip_slack_bytes, grh + gap);
+}
+
 static size_t encode_roce(const struct wire_packet *packet, uint8_t *bytes, size_t capacity)
 {
     const struct wire_opcode *op = &wire_opcodes[packet->opcode];
     bool grh = packet->ethertype == WIRE_ETHERTYPE_ROCE_V1;
     bool v4 = packet->ethertype == WIRE_ETHERTYPE_IPV4;
     size_t eth = packet->tagged ? 18 : 14;
-    size_t udp = (grh ? 0 : UDP_BYTES) + BTH_BYTES + op->header_bytes +
-                 (size_t)packet->payload_bytes + packet->pad + WIRE_ICRC_BYTES;
+    size_t udp = encode_ip_payload(packet);
     size_t slack = grh ? 0 : packet->ip_slack_bytes;
     size_t network = v4 ? IPV4_BYTES : IPV6_BYTES;
     uint8_t *ip, *p;
@@ -146,10 +172,7 @@ static size_t encode_roce(const struct wire_packet *packet, uint8_t *bytes, size
         return 0;
     WIRE_ASSERT(slack <= packet->trailer_bytes);
     ip = encode_ethernet(packet, bytes);
-    if (v4)
-        p = encode_ipv4(packet, udp + slack, ip);
-    else
-        p = encode_ipv6(packet, udp + slack, grh ? WIRE_IP_PROTOCOL_BTH : WIRE_IP_PROTOCOL_UDP, ip);
+    p = encode_network(packet, udp + slack, ip);
     if (!grh) {
         wire_bytes_put16(p, packet->udp_sport);
         wire_bytes_put16(p + 2, WIRE_ROCE_UDP_PORT);

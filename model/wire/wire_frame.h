@@ -44,6 +44,28 @@ enum {
     WIRE_BTH_BECN = 16,
 };
 
+/* AETH syndrome: kind in the upper three bits, code in the lower five; IBTA 9.7.5.1.2 */
+enum {
+    WIRE_AETH_KIND = 0xE0,
+    WIRE_AETH_CODE = 0x1F,
+    WIRE_AETH_ACK = 0x00,        /* code: credits */
+    WIRE_AETH_NO_CREDITS = 0x1F, /* credit code: end-to-end credits are not used */
+    WIRE_AETH_RNR_NAK = 0x20,    /* code: timer */
+    WIRE_AETH_NAK = 0x60,        /* code: enum wire_nak */
+};
+
+enum wire_nak {
+    WIRE_NAK_SEQUENCE = 0,
+    WIRE_NAK_INVALID = 1, /* invalid request */
+    WIRE_NAK_ACCESS = 2,  /* remote access error */
+    WIRE_NAK_OP = 3,      /* remote operational error */
+    /* Not IBTA: a reserved code, between cards that both chose selective repeat. PSN is the first
+     * one missing, the MSN field holds the PSN that arrived out of order (IRN, SIGCOMM'18 4.1). */
+    WIRE_NAK_SELECTIVE = 16,
+};
+
+#define WIRE_MESSAGE_MAX 0x80000000u /* bytes of a message, 2^31; IBTA 9.7.2 */
+
 struct wire_frame {
     /* ---- line 0: switch and MAC ---- */
     struct wire_frame *next;   /* free for whoever holds the frame: queue link, free list */
@@ -133,11 +155,13 @@ static_assert(sizeof(struct wire_frame) == 128, "a frame is two cache lines");
     X(PKEY, "pkey", "partition key mismatch")                                                      \
     X(ADDRESS, "address", "source is not the queue pair's peer")                                   \
     X(QKEY, "qkey", "UD queue key mismatch")                                                       \
-    X(PSN_GAP, "psn_gap", "request behind a sequence gap, NAK already sent")                       \
+    X(PSN_GAP, "psn_gap", "request behind a sequence gap (UC: rest of a message that was lost)")   \
     X(DUPLICATE, "duplicate", "repeated request, data discarded and acknowledged again")           \
     X(RNR_WAIT, "rnr_wait", "request behind one refused with RNR NAK")                             \
+    X(NO_RECV, "no_recv", "no receive request (UC, UD)")                                           \
     X(STALE_ACK, "stale_ack", "acknowledge outside what is in flight")                             \
-    X(REFUSED, "refused", "request answered with a NAK")                                           \
+    X(BAD_RESPONSE, "bad_response", "response that does not fit its request")                      \
+    X(REFUSED, "refused", "request refused: key, length or operation (RC: with a NAK)")            \
     X(UNSUPPORTED, "unsupported", "operation this device does not offer")                          \
     X(TTL, "ttl", "time to live reached zero")                                                     \
     X(NO_ROUTE, "no_route", "switch knows no way to the destination")                              \

@@ -96,6 +96,19 @@ static bool packet_set_network(struct wire_packet *packet, const struct wire_fra
     return true;
 }
 
+void wire_frame_grh(const struct wire_frame *frame, const struct wire_addr_book *book,
+                    uint8_t grh[WIRE_GRH_BYTES])
+{
+    struct wire_packet packet = {.kind = WIRE_KIND_ROCE};
+
+    WIRE_ASSERT(frame->kind == WIRE_KIND_ROCE);
+    packet_set_transport(&packet, frame);
+    if (packet_set_network(&packet, frame, book))
+        wire_encode_grh(&packet, grh);
+    else
+        memset(grh, 0, WIRE_GRH_BYTES);
+}
+
 size_t wire_frame_encode(const struct wire_frame *frame, const struct wire_addr_book *book,
                          uint8_t *bytes, size_t capacity)
 {

@@ -11,10 +11,12 @@ static struct rnic_mem mem;
 static struct rnic_table_mr mrs;
 static struct rnic_table_page pages;
 static struct rnic_dma dma;
-static const struct rnic_access_path path = {&mrs, &pages, &dma};
+static uint64_t atomics[RNIC_ACCESS_ATOMICS];
+static const struct rnic_access_path path = {&mrs, &pages, &dma, atomics};
 static void *memory;
 static uint8_t host[3][REGION];
 static uint32_t key[3], pd;
+static struct rnic_access_peer peer, stranger;
 
 /* Three regions of one domain; the second is read-only, the third phantom. */
 static void begin(void)
@@ -28,7 +30,10 @@ static void begin(void)
     pages = (struct rnic_table_page){.page_shift = 12};
     rnic_mem_add(&mem, memory, 65536);
     rnic_dma_init(&dma, &params);
+    memset(atomics, 0, sizeof atomics);
     CHECK_EQ(rnic_table_mr_pd_alloc(&mrs, &mem, &pd), 0);
+    peer = (struct rnic_access_peer){.pd = pd, .qpn = 40};
+    stranger = (struct rnic_access_peer){.pd = pd + 1, .qpn = 40};
     for (uint32_t i = 0; i < 3; i++) {
         struct rnic_mr *mr;
 
@@ -37,7 +42,10 @@ static void begin(void)
         mr->length = REGION;
         mr->host = i < 2 ? host[i] : NULL;
         mr->pd = pd;
-        mr->access = i == 1 ? 0 : RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE;
+        mr->access = i == 1 ? 0
+                            : RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE |
+                                  RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_REMOTE_ATOMIC |
+                                  RNIC_ACCESS_MW_BIND;
         CHECK(rnic_table_page_add(&pages, &mem, mr));
         key[i] = mr->key;
         for (uint32_t k = 0; k < REGION; k++)
@@ -174,22 +182,277 @@ static void remote_writes(void)
 
     begin();
     memcpy(before, host, sizeof host);
-    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 15, 16, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 - 1, 16, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0], UINT64_MAX - 7, 16, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[1], 0x20000, 16, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd + 1, key[0], 0x10000, 16, 16, from, &done_ps));
-    CHECK(!rnic_access_write(&path, pd, key[0] ^ 0x80, 0x10000, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[0], 0x10000 + REGION - 15, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[0], 0x10000 - 1, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[0], UINT64_MAX - 7, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[1], 0x20000, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, stranger, key[0], 0x10000, 16, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[0] ^ 0x80, 0x10000, 16, 16, from, &done_ps));
     /* the rest of the message does not fit */
-    CHECK(!rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 16, 17, 16, from, &done_ps));
+    CHECK(!rnic_access_write(&path, peer, key[0], 0x10000 + REGION - 16, 17, 16, from, &done_ps));
     CHECK_BYTES(host, before, sizeof host);
-    CHECK(rnic_access_write(&path, pd, 0xBAD, 1, 0, 0, from, &done_ps)); /* nothing: not checked */
-    CHECK(rnic_access_write(&path, pd, key[0], 0x10000 + REGION - 16, 16, 16, from, &done_ps));
+    CHECK(
+        rnic_access_write(&path, peer, 0xBAD, 1, 0, 0, from, &done_ps)); /* nothing: not checked */
+    CHECK(rnic_access_write(&path, peer, key[0], 0x10000 + REGION - 16, 16, 16, from, &done_ps));
     CHECK_BYTES(host[0] + REGION - 16, from, 16);
+    end();
+}
+
+/* Every refusal of a remote read and of an atomic, and that neither moved a byte. */
+static void remote_reads_and_atomics_refused(void)
+{
+    static const struct {
+        uint32_t region, key_xor;
+        uint64_t va;
+        bool foreign;
+    } cases[] = {
+        {0, 0, 0x10000 - 8, false},      {0, 0, 0x10000 + REGION - 4, false},
+        {0, 0, 0x10000 + REGION, false}, {0, 0, UINT64_MAX - 7, false},
+        {1, 0, 0x20000, false},          /* no right */ {0, 0x80, 0x10000, false},
+        {0, 0x100000, 0x10000, false},   {0, 0, 0x10000, true},
+    };
+    const struct rnic_access_atomic op = {.swap_add = 1};
+    static uint8_t before[3][REGION];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t rkey;
+        uint8_t to[8] = {0};
+        uint64_t done_ps = 5, orig = 77;
+        bool backed;
+
+        begin();
+        rkey = key[cases[i].region] ^ cases[i].key_xor;
+        memcpy(before, host, sizeof host);
+        CHECK(!rnic_access_read(&path, cases[i].foreign ? stranger : peer, rkey, cases[i].va, 8, to,
+                                &backed, &done_ps));
+        CHECK(!rnic_access_open(&path, cases[i].foreign ? stranger : peer, rkey, cases[i].va, 8,
+                                RNIC_ACCESS_REMOTE_READ));
+        if (cases[i].va % 8 == 0)
+            CHECK(!rnic_access_atomic(&path, cases[i].foreign ? stranger : peer, rkey, cases[i].va,
+                                      &op, &orig, &done_ps));
+        CHECK_EQ(done_ps, 5);
+        CHECK_EQ(orig, 77);
+        CHECK_BYTES(host, before, sizeof host);
+        end();
+    }
+}
+
+static void remote_reads(void)
+{
+    uint8_t to[64];
+    uint64_t done_ps = 3;
+    bool backed = false;
+
+    begin();
+    CHECK(rnic_access_read(&path, peer, key[0], 0x10000 + REGION - 64, 64, to, &backed, &done_ps));
+    CHECK(backed);
+    CHECK_BYTES(to, host[0] + REGION - 64, 64);
+    CHECK(rnic_access_read(&path, peer, key[0], 0x10000, 64, NULL, &backed, &done_ps));
+    CHECK(!backed); /* nobody wanted them */
+    memset(to, 9, sizeof to);
+    CHECK(rnic_access_read(&path, peer, key[2], 0x30000, 64, to, &backed, &done_ps));
+    CHECK(!backed);
+    CHECK_EQ(to[0], 9);
+    CHECK(rnic_access_read(&path, stranger, 0xBAD, 1, 0, to, &backed, &done_ps)); /* nothing */
+    CHECK(rnic_access_open(&path, stranger, 0xBAD, 1, 0, RNIC_ACCESS_REMOTE_READ));
+    CHECK(rnic_access_open(&path, peer, key[0], 0x10000, REGION, RNIC_ACCESS_REMOTE_READ));
+    CHECK(!rnic_access_open(&path, peer, key[0], 0x10000, REGION + 1, RNIC_ACCESS_REMOTE_READ));
+    end();
+}
+
+static void atomics_read_modify_and_write(void)
+{
+    struct rnic_access_atomic op = {.swap_add = UINT64_MAX};
+    uint64_t done_ps = 0, orig, held = 5;
+
+    begin();
+    memcpy(host[0] + 16, &held, 8);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10010, &op, &orig, &done_ps));
+    CHECK_EQ(orig, 5);
+    memcpy(&held, host[0] + 16, 8);
+    CHECK_EQ(held, 4); /* adds modulo 2^64 */
+    op = (struct rnic_access_atomic){.swaps = true, .compare = 5, .swap_add = 99};
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10010, &op, &orig, &done_ps));
+    memcpy(&held, host[0] + 16, 8);
+    CHECK_EQ(orig, 4);
+    CHECK_EQ(held, 4); /* not equal: left alone */
+    op.compare = 4;
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10010, &op, &orig, &done_ps));
+    memcpy(&held, host[0] + 16, 8);
+    CHECK_EQ(orig, 4);
+    CHECK_EQ(held, 99);
+    CHECK_EQ(host[0][15], (uint8_t)(15 * 7)); /* neighbours */
+    CHECK_EQ(host[0][24], (uint8_t)(24 * 7));
+    orig = 1;
+    CHECK(rnic_access_atomic(&path, peer, key[2], 0x30000, &op, &orig, &done_ps));
+    CHECK_EQ(orig, 0); /* phantom */
+    end();
+}
+
+/* On one address the second waits until the first has read and written; elsewhere it does not. */
+static void atomics_on_one_address_follow_each_other(void)
+{
+    const struct rnic_access_atomic op = {.swap_add = 1};
+    struct rnic_params params = rnic_params_ideal();
+    uint64_t first_ps = 1000, second_ps = 1000, other_ps = 1000, late_ps = 1000000, orig;
+
+    begin();
+    params.dma_read_latency_ps = 500;
+    params.dma_write_latency_ps = 300;
+    rnic_dma_init(&dma, &params);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10000, &op, &orig, &first_ps));
+    CHECK_EQ(first_ps, 1800);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10000, &op, &orig, &second_ps));
+    CHECK_EQ(second_ps, 2600);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10008, &op, &orig, &other_ps));
+    CHECK_EQ(other_ps, 1800);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10000, &op, &orig, &late_ps));
+    CHECK_EQ(late_ps, 1000800);
+    end();
+}
+
+/* A window's rights and bounds count, the bytes are the region's. */
+static void access_through_a_window(void)
+{
+    struct rnic_access_peer other = {.qpn = 41};
+    uint8_t from[8] = {1, 2, 3, 4, 5, 6, 7, 8}, to[8];
+    struct rnic_sge sge;
+    struct rnic_mr *mw;
+    uint64_t done_ps = 0;
+    bool backed;
+
+    begin();
+    other.pd = pd;
+    CHECK_EQ(rnic_table_mr_add(&mrs, &mem, 10, &mw), 0);
+    mw->is_window = true;
+    mw->pd = pd;
+    CHECK(rnic_table_mr_bind(&mrs, pd, 40, mw->key, mw->key ^ 1, key[0], 0x10100, 8,
+                             RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ));
+    CHECK(rnic_access_write(&path, peer, mw->key, 0x10100, 8, 8, from, &done_ps));
+    CHECK_BYTES(host[0] + 0x100, from, 8);
+    CHECK(rnic_access_read(&path, peer, mw->key, 0x10100, 8, to, &backed, &done_ps));
+    CHECK_BYTES(to, from, 8);
+    CHECK(!rnic_access_write(&path, peer, mw->key, 0x10101, 8, 8, from, &done_ps));
+    CHECK(!rnic_access_write(&path, other, mw->key, 0x10100, 8, 8, from, &done_ps));
+    sge = (struct rnic_sge){0x10100, 8, mw->key}; /* no lkey */
+    CHECK(!rnic_access_gather(&path, pd, &sge, 1, 0, 8, to, &backed, &done_ps));
+    CHECK(!rnic_access_scatter(&path, pd, &sge, 1, 0, 8, from, &done_ps));
+    end();
+}
+
+/* A window's own context is fetched besides the region's. */
+static void a_window_has_a_context_of_its_own(void)
+{
+    struct rnic_server fetcher = {0};
+    uint64_t done_ps = 0;
+    struct rnic_mr *mw;
+    uint8_t from[8] = {0};
+
+    begin();
+    mrs.cache.capacity = 8;
+    mrs.cache.miss_ps = 1000;
+    mrs.cache.fetcher = &fetcher;
+    CHECK_EQ(rnic_table_mr_add(&mrs, &mem, 10, &mw), 0);
+    mw->is_window = true;
+    mw->pd = pd;
+    CHECK(rnic_table_mr_bind(&mrs, pd, 40, mw->key, mw->key, key[0], 0x10000, 64,
+                             RNIC_ACCESS_REMOTE_WRITE));
+    CHECK(rnic_access_write(&path, peer, mw->key, 0x10000, 8, 8, from, &done_ps));
+    CHECK_EQ(mrs.cache.misses, 2);
+    CHECK_EQ(done_ps, 2000);
+    end();
+}
+
+/* ---- regions that are lists of pages ---- */
+
+#define PAGE 4096u
+
+/* Page i of the region at 0x40800 is frames[i]; the second to last is not mapped. */
+static uint32_t list_begin(uint8_t (*frames)[PAGE], void **list, uint32_t n)
+{
+    struct rnic_mr *mr;
+
+    begin();
+    for (uint32_t i = 0; i < n; i++) {
+        list[i] = i + 2 == n ? NULL : frames[n - 1 - i]; /* in no order */
+        for (uint32_t k = 0; k < PAGE; k++)
+            frames[n - 1 - i][k] = (uint8_t)(k * 3 + i);
+    }
+    CHECK_EQ(rnic_table_mr_add(&mrs, &mem, 10, &mr), 0);
+    mr->va = 0x40800;
+    mr->length = n * PAGE - 0x800;
+    mr->pd = pd;
+    mr->access = RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ |
+                 RNIC_ACCESS_REMOTE_ATOMIC;
+    CHECK(rnic_table_page_add(&pages, &mem, mr));
+    CHECK(rnic_table_mr_list(&mem, mr, PAGE, list, n));
+    return mr->key;
+}
+
+/* Any range: bytes from the right pages, or refused as a whole when one is not mapped. */
+static void pages_are_split_at_their_borders(void)
+{
+    static uint8_t frames[6][PAGE], before[6][PAGE], got[6 * PAGE], from[6 * PAGE];
+    struct wire_rng rng = wire_rng_init(SEED, 1);
+    void *list[6];
+    uint32_t lkey = list_begin(frames, list, 6), refused = 0;
+
+    printf("seed %u\n", SEED);
+    for (uint32_t round = 0; round < 2000; round++) {
+        uint32_t bytes = 1 + (uint32_t)(wire_rng_next(&rng) % (round & 1 ? 64 : 3 * PAGE));
+        uint32_t at = 0x800 + (uint32_t)(wire_rng_next(&rng) % (6 * PAGE - 0x800 - bytes + 1));
+        bool hole = at / PAGE <= 4 && (at + bytes - 1) / PAGE >= 4, backed;
+        struct rnic_sge sge = {0x40000 + at, bytes, lkey};
+        uint64_t done_ps = 0;
+
+        memcpy(before, frames, sizeof frames);
+        memset(from, (int)round, bytes);
+        CHECK_EQ(rnic_access_gather(&path, pd, &sge, 1, 0, bytes, got, &backed, &done_ps), !hole);
+        for (uint32_t i = 0; !hole && i < bytes; i++)
+            CHECK_EQ(got[i], before[5 - (at + i) / PAGE][(at + i) % PAGE]);
+        CHECK_EQ(rnic_access_read(&path, peer, lkey, 0x40000 + at, bytes, got, &backed, &done_ps),
+                 !hole);
+        CHECK_EQ(rnic_access_open(&path, peer, lkey, 0x40000 + at, bytes, 0), !hole);
+        CHECK_EQ(round & 2 ? rnic_access_scatter(&path, pd, &sge, 1, 0, bytes, from, &done_ps)
+                           : rnic_access_write(&path, peer, lkey, 0x40000 + at, bytes, bytes, from,
+                                               &done_ps),
+                 !hole);
+        for (uint32_t i = 0; !hole && i < bytes; i++)
+            before[5 - (at + i) / PAGE][(at + i) % PAGE] = from[i];
+        CHECK_BYTES(frames, before, sizeof frames);
+        refused += hole;
+    }
+    CHECK(refused > 100 && refused < 1900);
+    end();
+}
+
+/* The key is checked for the whole message, the pages for this packet: the rest may come later. */
+static void a_write_needs_the_pages_of_its_own_packet(void)
+{
+    static uint8_t frames[3][PAGE];
+    void *list[3];
+    uint32_t rkey = list_begin(frames, list, 3); /* the second is not mapped */
+    uint8_t from[16] = {7};
+    uint64_t done_ps = 0, orig;
+    const struct rnic_access_atomic op = {.swap_add = 1};
+
+    CHECK(rnic_access_write(&path, peer, rkey, 0x40800, 2 * PAGE, 16, from, &done_ps));
+    CHECK_EQ(frames[2][0x800], 7);
+    CHECK(!rnic_access_write(&path, peer, rkey, 0x41000, PAGE, 16, from, &done_ps));
+    CHECK(!rnic_access_atomic(&path, peer, rkey, 0x41000, &op, &orig, &done_ps));
+    memset(frames[0], 0, 8);
+    CHECK(rnic_access_atomic(&path, peer, rkey, 0x42000, &op, &orig, &done_ps));
+    CHECK_EQ(frames[0][0] + frames[0][7], 1);
     end();
 }
 
 CHECK_SUITE(access, CHECK_CASE(a_gather_is_the_concatenation_of_its_list),
             CHECK_CASE(a_refused_scatter_writes_nothing),
             CHECK_CASE(a_scatter_puts_each_byte_in_its_place),
-            CHECK_CASE(phantom_memory_is_checked_and_not_copied), CHECK_CASE(remote_writes))
+            CHECK_CASE(phantom_memory_is_checked_and_not_copied), CHECK_CASE(remote_writes),
+            CHECK_CASE(remote_reads_and_atomics_refused), CHECK_CASE(remote_reads),
+            CHECK_CASE(atomics_read_modify_and_write),
+            CHECK_CASE(atomics_on_one_address_follow_each_other),
+            CHECK_CASE(access_through_a_window), CHECK_CASE(a_window_has_a_context_of_its_own),
+            CHECK_CASE(pages_are_split_at_their_borders),
+            CHECK_CASE(a_write_needs_the_pages_of_its_own_packet))

@@ -75,14 +75,23 @@ static void card_open(struct card_bench *bench, uint32_t i)
     CARD_OK(card, rnic_create_cq(card->dev, o->cqe, &card->recv_cq, 0));
     CARD_OK(card, rnic_reg_mr(card->dev, card->pd, CARD_VA, o->bytes,
                               o->phantom ? NULL : card->bytes, o->access, &card->key, 0));
+    if (o->srq_depth > 0)
+        CARD_OK(card,
+                rnic_create_srq(card->dev, card->pd,
+                                &(struct rnic_srq_attr){.max_wr = o->srq_depth, .max_sge = o->sge},
+                                &card->srq, 0));
     card->qpn = card_new_qp(card, card->send_cq, card->recv_cq);
 }
 
 uint32_t card_new_qp(struct card *card, uint32_t send_cq, uint32_t recv_cq)
 {
     const struct card_options *o = &card->bench->options;
-    const struct rnic_qp_init_attr init = {.type = RNIC_QPT_RC,
+    const struct rnic_qp_init_attr init = {.type = o->type,
                                            .pd = card->pd,
+                                           .srq = card->srq,
+                                           .e2e_credits = o->e2e_credits,
+                                           .recovery = o->recovery,
+                                           .window_bytes = o->window_bytes,
                                            .send_cq = send_cq,
                                            .recv_cq = recv_cq,
                                            .max_send_wr = o->depth,
@@ -100,7 +109,10 @@ struct rnic_qp_attr card_attr(const struct card *card, const struct card *peer, 
 {
     const struct card_options *o = &card->bench->options;
 
-    return (struct rnic_qp_attr){.qp_access_flags = o->access,
+    return (struct rnic_qp_attr){.qp_access_flags = o->access & ~(unsigned)RNIC_ACCESS_MW_BIND,
+                                 .max_rd_atomic = o->rd_atomic,
+                                 .max_dest_rd_atomic = o->rd_atomic,
+                                 .qkey = CARD_QKEY,
                                  .port_num = 1,
                                  .av = {.dest_station = peer->station,
                                         .next_hop = peer->station,
@@ -119,21 +131,36 @@ struct rnic_qp_attr card_attr(const struct card *card, const struct card *peer, 
 void card_to_state(struct card *card, uint32_t qpn, const struct rnic_qp_attr *attr,
                    enum rnic_qp_state state)
 {
-    static const unsigned masks[] = {
-        [RNIC_QPS_INIT] = RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_ACCESS_FLAGS,
-        [RNIC_QPS_RTR] = RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN |
-                         RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER,
-        [RNIC_QPS_RTS] = RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC | RNIC_QP_RETRY_CNT |
-                         RNIC_QP_RNR_RETRY | RNIC_QP_TIMEOUT,
+    static const unsigned masks[3][RNIC_QPS_RTS + 1] = {
+        [RNIC_QPT_RC] =
+            {
+                [RNIC_QPS_INIT] = RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_ACCESS_FLAGS,
+                [RNIC_QPS_RTR] = RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN |
+                                 RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER,
+                [RNIC_QPS_RTS] = RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC | RNIC_QP_RETRY_CNT |
+                                 RNIC_QP_RNR_RETRY | RNIC_QP_TIMEOUT,
+            },
+        [RNIC_QPT_UC] =
+            {
+                [RNIC_QPS_INIT] = RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_ACCESS_FLAGS,
+                [RNIC_QPS_RTR] = RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN,
+                [RNIC_QPS_RTS] = RNIC_QP_SQ_PSN,
+            },
+        [RNIC_QPT_UD] =
+            {
+                [RNIC_QPS_INIT] = RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_QKEY,
+                [RNIC_QPS_RTR] = 0,
+                [RNIC_QPS_RTS] = RNIC_QP_SQ_PSN,
+            },
     };
+    enum rnic_qp_type type = card->bench->options.type;
 
     for (unsigned s = RNIC_QPS_INIT; s <= (unsigned)state; s++) {
         struct rnic_qp_attr step = *attr;
 
         step.qp_state = (enum rnic_qp_state)s;
-        CHECK_EQ(
-            rnic_modify_qp(card->dev, qpn, &step, RNIC_QP_STATE | masks[s], card->bench->now_ps),
-            0);
+        CARD_OK(card, rnic_modify_qp(card->dev, qpn, &step, RNIC_QP_STATE | masks[type][s],
+                                     card->bench->now_ps));
     }
 }
 
@@ -245,7 +272,10 @@ void card_recv(struct card *card, uint64_t wr_id, size_t to, uint32_t bytes)
     const struct rnic_sge sge = {.addr = CARD_VA + to, .length = bytes, .lkey = card->key};
     const struct rnic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
 
-    CHECK_EQ(rnic_post_recv(card->dev, card->qpn, &wr, card->bench->now_ps), 0);
+    if (card->srq != 0)
+        CHECK_EQ(rnic_post_srq_recv(card->dev, card->srq, &wr, card->bench->now_ps), 0);
+    else
+        CHECK_EQ(rnic_post_recv(card->dev, card->qpn, &wr, card->bench->now_ps), 0);
 }
 
 bool card_poll(struct card *card, uint32_t cq, struct rnic_wc *wc)
@@ -430,6 +460,24 @@ struct wire_frame card_ack(const struct card *to, uint32_t psn, uint8_t syndrome
                                .psn = {psn & WIRE_PSN_MASK},
                                .syndrome = syndrome,
                                .msn = msn};
+}
+
+struct wire_frame card_request(const struct card *to, uint8_t opcode, uint32_t psn, uint32_t bytes)
+{
+    struct wire_frame frame = card_ack(to, to->bench->options.psn + psn, 0, 0);
+
+    frame.opcode = opcode;
+    frame.bth_flags = WIRE_BTH_ACKREQ;
+    frame.payload_bytes = wire_opcodes[opcode].has & WIRE_HAS_PAYLOAD ? bytes : 0;
+    frame.rkey = to->key;
+    frame.dma_bytes = bytes;
+    if (wire_opcodes[opcode].has & WIRE_HAS_DETH) {
+        frame.deth.qkey = CARD_QKEY;
+        frame.deth.src_qpn = 77;
+    } else {
+        frame.va = CARD_VA;
+    }
+    return frame;
 }
 
 /* ---- time ---- */

@@ -26,6 +26,10 @@
 #define CARD_CARDS 4u
 #define CARD_MTU_MAX 4096u
 #define CARD_VA 0x7F0000000000u /* of every card's buffer */
+#define CARD_QKEY 0x11111111u
+#define CARD_ACCESS_ALL                                                                            \
+    (RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ |                \
+     RNIC_ACCESS_REMOTE_ATOMIC | RNIC_ACCESS_MW_BIND)
 
 struct card_options {
     struct rnic_params params;
@@ -41,6 +45,12 @@ struct card_options {
     bool phantom; /* sizes only */
     bool sig_all;
     unsigned access; /* of buffer and queue pair */
+    enum rnic_qp_type type;
+    enum rnic_recovery recovery;
+    uint32_t window_bytes;
+    bool e2e_credits;
+    uint8_t rd_atomic;  /* READs and atomics outstanding, in both directions */
+    uint32_t srq_depth; /* each card has a shared receive queue, and its queue pairs use it */
 };
 
 struct card {
@@ -48,6 +58,7 @@ struct card {
     struct rnic_device *dev;
     uint32_t station;
     uint32_t pd, send_cq, recv_cq, qpn, key; /* the first of each */
+    uint32_t srq;                            /* 0: none */
     uint8_t *bytes;                          /* buffer at CARD_VA */
     size_t n_bytes;
     void *blocks[64]; /* memory given to the card */
@@ -140,6 +151,7 @@ static inline void card_send(struct card *card, uint64_t wr_id, size_t from, uin
 {
     card_post(card, RNIC_WR_SEND, wr_id, from, 0, bytes);
 }
+/** Receive request, on the shared receive queue when the card has one. */
 void card_recv(struct card *card, uint64_t wr_id, size_t to, uint32_t bytes);
 
 /* ---- completions ---- */
@@ -174,6 +186,11 @@ void card_raw(struct card *card, uint8_t prio, uint32_t frame_bytes, uint32_t ta
 
 /** An acknowledge (or NAK) for card @p to as its peer would send it. */
 struct wire_frame card_ack(const struct card *to, uint32_t psn, uint8_t syndrome, uint32_t msn);
+/**
+ * A request for card @p to as its peer would send it: @p bytes of phantom payload (READ: asked for;
+ * atomics: ignored) to the start of its buffer, AckReq set. @p psn counts from the bench's first.
+ */
+struct wire_frame card_request(const struct card *to, uint8_t opcode, uint32_t psn, uint32_t bytes);
 
 /* ---- the log ---- */
 

@@ -100,7 +100,7 @@ static void what_is_forgotten_is_exactly_that(void)
     static const enum rnic_event_type types[] = {
         RNIC_EVENT_CQ,         RNIC_EVENT_CQ_ERR,        RNIC_EVENT_QP_FATAL,
         RNIC_EVENT_QP_REQ_ERR, RNIC_EVENT_QP_ACCESS_ERR, RNIC_EVENT_COMM_EST,
-        RNIC_EVENT_PLACED};
+        RNIC_EVENT_LAST_WQE,   RNIC_EVENT_PLACED};
 
     begin(1000);
     events.trace_mask = ~0u;
@@ -110,7 +110,7 @@ static void what_is_forgotten_is_exactly_that(void)
         struct rnic_event event;
 
         for (uint32_t i = 0; i < 60; i++) {
-            enum rnic_event_type type = types[wire_rng_next(&rng) % 7];
+            enum rnic_event_type type = types[wire_rng_next(&rng) % 8];
             uint32_t number = (uint32_t)(wire_rng_next(&rng) % 3);
             bool of_cq = type == RNIC_EVENT_CQ || type == RNIC_EVENT_CQ_ERR;
             bool goes = type != RNIC_EVENT_PLACED && (of_cq ? number == 1 : number == 2);
@@ -134,7 +134,37 @@ static void what_is_forgotten_is_exactly_that(void)
     free(memory);
 }
 
-CHECK_SUITE(cq_event, CHECK_CASE(events_come_out_in_order),
+/* Drained and limit may come again before they are taken: the newest of each queue waits. */
+static void what_repeats_waits_once(void)
+{
+    struct rnic_event event;
+
+    begin(6);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        push(RNIC_EVENT_SQ_DRAINED, 7, i, 0);
+        push(RNIC_EVENT_SQ_DRAINED, 8, i, 0);
+        rnic_cq_event_push(
+            &events, &(struct rnic_event){.type = RNIC_EVENT_SRQ_LIMIT, .srq = 7, .time_ps = i});
+    }
+    push(RNIC_EVENT_LAST_WQE, 7, 2000, 0);
+    CHECK_EQ(events.n, 4);
+    CHECK(!rnic_cq_event_pop(&events, 999, &event));
+    rnic_cq_event_forget_qp(&events, 8);
+    CHECK(rnic_cq_event_pop(&events, 1000, &event));
+    CHECK_EQ(event.type, RNIC_EVENT_SQ_DRAINED);
+    CHECK_EQ(event.qpn, 7);
+    rnic_cq_event_forget_srq(&events, 8); /* another one */
+    CHECK(rnic_cq_event_pop(&events, 1000, &event));
+    CHECK_EQ(event.type, RNIC_EVENT_SRQ_LIMIT);
+    CHECK_EQ(event.srq, 7);
+    rnic_cq_event_push(&events, &event);
+    rnic_cq_event_forget_srq(&events, 7);
+    rnic_cq_event_forget_qp(&events, 7);
+    CHECK(!rnic_cq_event_pop(&events, 3000, &event));
+    free(memory);
+}
+
+CHECK_SUITE(cq_event, CHECK_CASE(what_repeats_waits_once), CHECK_CASE(events_come_out_in_order),
             CHECK_CASE(a_trace_record_needs_its_bit),
             CHECK_CASE(trace_records_never_push_out_a_sure_one),
             CHECK_CASE(what_is_forgotten_is_exactly_that))

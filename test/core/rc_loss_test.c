@@ -293,25 +293,32 @@ static void reserved_syndromes_are_ignored(void)
     }
 }
 
-/* Nobody asked for READ data. */
-static void answers_to_no_question_are_dropped(void)
+/* Nobody asked for READ data: what is in flight fails with it, a PSN that is not changes nothing. */
+static void answers_to_no_question_are_bad_responses(void)
 {
     static const uint8_t opcodes[] = {WIRE_OP_READ_RESP_FIRST, WIRE_OP_READ_RESP_MIDDLE,
                                       WIRE_OP_READ_RESP_LAST, WIRE_OP_READ_RESP_ONLY,
                                       WIRE_OP_ATOMIC_ACKNOWLEDGE};
 
-    open_bench(1024);
-    bench.tap = drop_all;
-    card_write(a, 1, 0, 0, 3 * 1024);
-    card_bench_run(&bench, 1000000);
     for (size_t i = 0; i < sizeof opcodes; i++) {
-        struct wire_frame frame = card_ack(a, bench.options.psn, 0x1F, 1);
+        struct wire_frame frame;
 
+        open_bench(1024);
+        bench.tap = drop_all;
+        card_write(a, 1, 0, 0, 1024);
+        card_write(a, 2, 0, 0, 2 * 1024);
+        card_bench_run(&bench, 1000000);
+        frame = card_ack(a, bench.options.psn + 3, 0x1F, 1);
         frame.opcode = opcodes[i];
-        CHECK(card_deliver(&bench, a, &frame) != WIRE_DROP_NONE);
+        CHECK_EQ(card_deliver(&bench, a, &frame), WIRE_DROP_STALE_ACK);
+        card_expect_none(a, a->send_cq);
+        frame.psn = wire_psn_add(frame.psn, WIRE_PSN_MASK); /* of the second WRITE */
+        CHECK_EQ(card_deliver(&bench, a, &frame), WIRE_DROP_BAD_RESPONSE);
+        card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS); /* it acknowledges what is before it */
+        card_expect(a, a->send_cq, 2, RNIC_WC_BAD_RESP_ERR);
+        CHECK_EQ(card_state(a, a->qpn), RNIC_QPS_ERR);
+        card_bench_close(&bench);
     }
-    card_expect_none(a, a->send_cq);
-    card_bench_close(&bench);
 }
 
 /* An acknowledge may pass a replay that has not reached its packets yet. */
@@ -431,6 +438,6 @@ CHECK_SUITE(rc_loss, CHECK_CASE(the_psn_wraps_inside_a_message),
             CHECK_CASE(a_duplicate_is_acknowledged_with_its_own_psn),
             CHECK_CASE(stale_and_ghost_acknowledges_are_ignored),
             CHECK_CASE(reserved_syndromes_are_ignored),
-            CHECK_CASE(answers_to_no_question_are_dropped),
+            CHECK_CASE(answers_to_no_question_are_bad_responses),
             CHECK_CASE(an_acknowledge_overtakes_the_replay),
             CHECK_CASE(any_mix_of_faults_delivers_everything_once_in_order))

@@ -221,9 +221,7 @@ static void lengths_inside_a_message(void)
 /* Operations this card does not offer are invalid requests, and counted under that name. */
 static void what_is_not_offered_is_refused(void)
 {
-    static const uint8_t opcodes[] = {
-        WIRE_OP_READ_REQUEST,  WIRE_OP_COMPARE_SWAP, WIRE_OP_FETCH_ADD,   WIRE_OP_SEND_ONLY_INV,
-        WIRE_OP_SEND_LAST_INV, WIRE_OP_FLUSH,        WIRE_OP_ATOMIC_WRITE};
+    static const uint8_t opcodes[] = {WIRE_OP_FLUSH, WIRE_OP_ATOMIC_WRITE};
 
     for (size_t i = 0; i < sizeof opcodes; i++) {
         struct wire_frame frame;
@@ -237,6 +235,195 @@ static void what_is_not_offered_is_refused(void)
         CHECK_EQ(card_state(b, b->qpn), RNIC_QPS_ERR);
         card_bench_close(&bench);
     }
+}
+
+/* Those it offers, but not on this queue pair: it has the rights for SEND and WRITE only. */
+static void what_is_not_enabled_is_refused(void)
+{
+    static const uint8_t opcodes[] = {WIRE_OP_READ_REQUEST, WIRE_OP_COMPARE_SWAP,
+                                      WIRE_OP_FETCH_ADD};
+
+    for (size_t i = 0; i < sizeof opcodes; i++) {
+        struct wire_frame frame;
+
+        open_bench();
+        frame = card_request(b, opcodes[i], 0, 8);
+        check_invalid(&frame);
+        card_bench_close(&bench);
+    }
+}
+
+/*
+ * One request that breaks two rules gets the answer of the first in the order: sequence, enabled,
+ * receive request, length, key.
+ */
+static void the_first_rule_that_is_broken_answers(void)
+{
+    struct card_options options = card_options_ideal();
+    struct wire_frame frame;
+
+    card_bench_open(&bench, 2, &options);
+    frame = card_request(b, WIRE_OP_SEND_FIRST, 0, 5); /* no receive request, then a bad length */
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_RNR_WAIT);
+    CHECK_EQ(answer() & 0xE0, 0x20);
+    frame = card_request(b, WIRE_OP_WRITE_ONLY_IMM, 0, 5); /* no receive request, then no key */
+    frame.rkey ^= 1;
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_RNR_WAIT);
+    frame = card_request(b, WIRE_OP_SEND_LAST, 0, 5); /* no message is open, then no request */
+    check_invalid(&frame);
+    card_bench_close(&bench);
+
+    card_bench_open(&bench, 2, &options);
+    frame = card_request(b, WIRE_OP_WRITE_ONLY, 0, 5); /* total is wrong, then no key */
+    frame.dma_bytes = 6;
+    frame.rkey ^= 1;
+    check_invalid(&frame);
+    card_bench_close(&bench);
+
+    card_bench_open(&bench, 2, &options);
+    card_recv(b, 1, 0, 4);
+    frame = card_request(b, WIRE_OP_SEND_ONLY, 0, MTU + 1); /* longer than MTU, then than request */
+    check_invalid(&frame);
+    CHECK_EQ(card_expect(b, b->recv_cq, 1, RNIC_WC_WR_FLUSH_ERR).vendor_err, 0);
+    card_bench_close(&bench);
+}
+
+/* Key, domain, bounds, permission: all NAK 2, the host is told, and no byte moves. */
+static void a_bad_key_is_an_access_error(void)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        struct card_options options = card_options_ideal();
+        struct wire_frame frame;
+        uint32_t pd, key;
+
+        card_bench_open(&bench, 2, &options);
+        CARD_OK(b, rnic_alloc_pd(b->dev, &pd, 0));
+        CARD_OK(b, rnic_reg_mr(b->dev, i == 3 ? pd : b->pd, CARD_VA, 4096, b->bytes,
+                               i == 4 ? RNIC_ACCESS_LOCAL_WRITE : options.access, &key, 0));
+        frame = card_request(b, WIRE_OP_WRITE_ONLY, 0, 8);
+        frame.rkey = key ^ (i == 0);
+        frame.va = i == 1 ? CARD_VA - 1 : i == 2 ? CARD_VA + 4089 : CARD_VA;
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_REFUSED);
+        CHECK_EQ(answer(), 0x62);
+        CHECK_EQ(card_log_at(&bench, b->station, false, 0)->frame.psn.v, frame.psn.v);
+        CHECK_EQ(card_state(b, b->qpn), RNIC_QPS_ERR);
+        CHECK_EQ(b->events[RNIC_EVENT_QP_ACCESS_ERR], 1);
+        CHECK_EQ(b->events[RNIC_EVENT_QP_REQ_ERR], 0);
+        CHECK_EQ(card_counters(b, b->qpn).naks_tx, 1);
+        card_bench_close(&bench);
+    }
+}
+
+/* No length, no look: neither address nor key are anything. */
+static void a_write_of_nothing_needs_no_key(void)
+{
+    struct wire_frame frame;
+
+    open_bench();
+    frame = request(WIRE_OP_WRITE_ONLY, 0, 0);
+    frame.rkey = 0xFFFFFFFF;
+    frame.va = 1;
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 0x1F);
+    card_bench_close(&bench);
+}
+
+/* known-bugs A12 and class J: the receive ends in LOC_QP_OP_ERR, the sender is told NAK 3. */
+static void a_key_that_can_not_be_invalidated_is_an_operational_error(void)
+{
+    struct wire_frame frame;
+
+    open_bench();
+    frame = request(WIRE_OP_SEND_ONLY_INV, 0, 8);
+    frame.imm = b->key;
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_REFUSED);
+    CHECK_EQ(answer(), 0x63);
+    CHECK_EQ(card_state(b, b->qpn), RNIC_QPS_ERR);
+    (void)card_expect(b, b->recv_cq, 0, RNIC_WC_LOC_QP_OP_ERR);
+    (void)card_expect(b, b->recv_cq, 1, RNIC_WC_WR_FLUSH_ERR);
+    frame = request(WIRE_OP_SEND_ONLY, 0, 8);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_QP_STATE);
+    card_bench_close(&bench);
+}
+
+/* The requests posted and not used up; the MSN does not count the open message, so neither do we. */
+static void credits_count_what_is_posted(void)
+{
+    struct card_options options = card_options_ideal();
+    struct wire_frame frame;
+
+    options.e2e_credits = true;
+    card_bench_open(&bench, 2, &options);
+    for (uint64_t i = 0; i < 5; i++)
+        card_recv(b, i, 10000 * i, 8 * MTU);
+    frame = card_request(b, WIRE_OP_WRITE_ONLY, 0, 8);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 4); /* MSN 1, so up to message 5 */
+    frame = card_request(b, WIRE_OP_SEND_FIRST, 1, MTU);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 4);
+    frame = card_request(b, WIRE_OP_SEND_LAST, 2, MTU);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 4); /* 4 of them */
+    frame = card_request(b, WIRE_OP_SEND_ONLY, 3, 1);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 3);
+    frame = card_request(b, WIRE_OP_SEND_ONLY, 3, 1); /* repeated */
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_DUPLICATE);
+    CHECK_EQ(answer(), 3);
+    card_bench_close(&bench);
+}
+
+/* While a SEND waits for a receive request no gap is told, and nothing behind it is executed. */
+static void an_rnr_is_not_also_a_gap(void)
+{
+    struct card_options options = card_options_ideal();
+    struct wire_frame frame;
+
+    card_bench_open(&bench, 2, &options);
+    frame = card_request(b, WIRE_OP_SEND_ONLY, 0, 8);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_RNR_WAIT);
+    for (uint32_t psn = 1; psn < 9; psn++) {
+        frame = card_request(b, WIRE_OP_WRITE_ONLY, psn, 8);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_RNR_WAIT);
+    }
+    CHECK_EQ(answer(), (uint8_t)(0x20 | options.params.min_rnr_timer));
+    CHECK_EQ(card_log_count(&bench, b->station, false), 1);
+    CHECK_EQ(card_counters(b, b->qpn).rnr_naks_tx, 1);
+    CHECK_EQ(card_counters(b, b->qpn).naks_tx, 0);
+    card_recv(b, 1, 0, 100);
+    frame = card_request(b, WIRE_OP_SEND_ONLY, 0, 8);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 0x1F);
+    card_bench_close(&bench);
+}
+
+/* The request is needed where the immediate is: what came before it is in memory. */
+static void a_long_write_meets_rnr_at_its_end(void)
+{
+    struct wire_frame frame;
+    struct rnic_wc wc;
+
+    open_bench();
+    for (uint64_t i = 0; i < 4; i++) { /* use up what there is */
+        frame = request(WIRE_OP_SEND_ONLY, (uint32_t)i, 1);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    }
+    frame = request(WIRE_OP_WRITE_FIRST, 4, MTU);
+    frame.dma_bytes = MTU + 8;
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    frame = request(WIRE_OP_WRITE_LAST_IMM, 5, 8);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_RNR_WAIT);
+    CHECK_EQ(answer() & 0xE0, 0x20);
+    card_recv(b, 9, 0, 0);
+    CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+    CHECK_EQ(answer(), 0x1F);
+    bench.now_ps += 10000000;
+    for (uint64_t i = 0; i < 4; i++)
+        (void)card_expect(b, b->recv_cq, i, RNIC_WC_SUCCESS);
+    wc = card_expect(b, b->recv_cq, 9, RNIC_WC_SUCCESS);
+    CHECK_EQ(wc.byte_len, MTU + 8);
+    card_bench_close(&bench);
 }
 
 /* Silent drops: the header is not for this queue pair. Nothing is answered, nothing changes. */
@@ -262,6 +449,12 @@ static void frames_for_somebody_else_are_dropped_silently(void)
     frame = request(WIRE_OP_SEND_ONLY, 0, 8);
     frame.dst = a->station;
     check_silent(&frame, WIRE_DROP_DEST_MAC);
+    frame = request(WIRE_OP_SEND_ONLY, 0, 8);
+    frame.eth_dst = a->station;
+    check_silent(&frame, WIRE_DROP_DEST_MAC);
+    frame = request(WIRE_OP_SEND_ONLY, 0, 8);
+    frame.flags |= WIRE_FRAME_ROCE_V1;
+    check_silent(&frame, WIRE_DROP_ADDRESS);
     frame = request(0x1F, 0, 8);
     check_silent(&frame, WIRE_DROP_OPCODE);
     frame = request(WIRE_OP_SEND_ONLY, 0, 8);
@@ -391,6 +584,12 @@ static void acknowledges_are_coalesced(void)
 CHECK_SUITE(rc_responder, CHECK_CASE(opcodes_follow_each_other_as_the_standard_says),
             CHECK_CASE(every_bad_length_is_an_invalid_request),
             CHECK_CASE(lengths_inside_a_message), CHECK_CASE(what_is_not_offered_is_refused),
+            CHECK_CASE(what_is_not_enabled_is_refused),
+            CHECK_CASE(the_first_rule_that_is_broken_answers),
+            CHECK_CASE(a_bad_key_is_an_access_error), CHECK_CASE(a_write_of_nothing_needs_no_key),
+            CHECK_CASE(a_key_that_can_not_be_invalidated_is_an_operational_error),
+            CHECK_CASE(credits_count_what_is_posted), CHECK_CASE(an_rnr_is_not_also_a_gap),
+            CHECK_CASE(a_long_write_meets_rnr_at_its_end),
             CHECK_CASE(frames_for_somebody_else_are_dropped_silently),
             CHECK_CASE(states_take_what_they_may), CHECK_CASE(one_nak_for_a_gap),
             CHECK_CASE(the_msn_counts_messages), CHECK_CASE(acknowledges_are_coalesced))

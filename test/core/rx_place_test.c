@@ -13,6 +13,7 @@ static void begin(void)
 {
     struct card_options options = card_options_ideal();
 
+    options.access = CARD_ACCESS_ALL;
     card_bench_open(&bench, 2, &options);
     card_fill(payload, sizeof payload, 3);
 }
@@ -22,23 +23,66 @@ static struct rnic_qp *qp(void)
     return rnic_table_qp_find(&b->dev->qps, b->qpn);
 }
 
+static uint32_t imm = 99;
+
 static struct rnic_rx_place_result place(uint8_t opcode, uint64_t va, uint32_t bytes,
                                          uint32_t dma_bytes)
 {
-    const struct rnic_access_path path = {&b->dev->mrs, &b->dev->pages, &b->dev->dma};
     struct wire_frame frame = {.opcode = opcode,
                                .va = va,
                                .rkey = b->key,
                                .dma_bytes = dma_bytes,
                                .payload = payload,
                                .payload_bytes = bytes,
-                               .imm = 99,
+                               .imm = imm,
                                .flags = WIRE_FRAME_BYTES};
 
     struct rnic_rx_place_result result;
 
-    rnic_rx_place(qp(), &frame, &path, 64, in_ps, &result);
+    rnic_rx_place(qp(), &frame, &b->dev->path, 64, in_ps, &result);
     return result;
+}
+
+static bool has_request(uint8_t opcode)
+{
+    const struct wire_frame frame = {.opcode = opcode};
+
+    return rnic_rx_place_request(qp(), &frame, &b->dev->events, in_ps);
+}
+
+/* What needs a receive request: a SEND where it opens, a WRITE where its immediate is. */
+static void which_packets_need_a_receive_request(void)
+{
+    static const struct {
+        uint8_t opcode;
+        bool needs;
+    } cases[] = {
+        {WIRE_OP_SEND_FIRST, true},
+        {WIRE_OP_SEND_MIDDLE, false},
+        {WIRE_OP_SEND_LAST, false},
+        {WIRE_OP_SEND_LAST_IMM, false},
+        {WIRE_OP_SEND_LAST_INV, false},
+        {WIRE_OP_SEND_ONLY, true},
+        {WIRE_OP_SEND_ONLY_IMM, true},
+        {WIRE_OP_SEND_ONLY_INV, true},
+        {WIRE_OP_WRITE_FIRST, false},
+        {WIRE_OP_WRITE_MIDDLE, false},
+        {WIRE_OP_WRITE_LAST, false},
+        {WIRE_OP_WRITE_LAST_IMM, true},
+        {WIRE_OP_WRITE_ONLY, false},
+        {WIRE_OP_WRITE_ONLY_IMM, true},
+        {WIRE_TRANSPORT_UC | WIRE_OP_SEND_ONLY, true},
+        {WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY_IMM, true},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin();
+        CHECK_EQ(has_request(cases[i].opcode), !cases[i].needs);
+        card_recv(b, 1, 0, 100);
+        CHECK(has_request(cases[i].opcode));
+        CHECK_EQ(qp()->rq.head - qp()->rq.tail, 1); /* it is there, not taken */
+        card_bench_close(&bench);
+    }
 }
 
 static void a_send_fills_its_receive_request(void)
@@ -46,8 +90,6 @@ static void a_send_fills_its_receive_request(void)
     struct rnic_rx_place_result r;
 
     begin();
-    CHECK_EQ(place(WIRE_OP_SEND_FIRST, 0, 1024, 0).placed, RNIC_RX_RNR);
-    CHECK_EQ(qp()->resp.message_is, 0);
     card_recv(b, 4, 100, 2000);
     r = place(WIRE_OP_SEND_FIRST, 0, 1024, 0);
     CHECK_EQ(r.placed, RNIC_RX_PLACED);
@@ -117,26 +159,169 @@ static void a_write_is_checked_whole_on_its_first_packet(void)
     card_bench_close(&bench);
 }
 
-/* An immediate that finds no receive request: not even its data is placed. */
-static void an_immediate_needs_a_receive_request(void)
+/* The data of a WRITE with immediate goes where it says, the receive request has no bytes of it. */
+static void an_immediate_uses_a_receive_request(void)
 {
     struct rnic_rx_place_result r;
 
     begin();
-    CHECK_EQ(place(WIRE_OP_WRITE_ONLY_IMM, CARD_VA, 8, 8).placed, RNIC_RX_RNR);
-    CHECK_EQ(b->bytes[0], 0);
-    CHECK_EQ(qp()->resp.msn, 0);
-    card_recv(b, 6, 0, 0);
+    card_recv(b, 6, 5000, 100);
     r = place(WIRE_OP_WRITE_ONLY_IMM, CARD_VA, 8, 8);
     CHECK_EQ(r.placed, RNIC_RX_PLACED);
+    CHECK_EQ(r.wc.wr_id, 6);
     CHECK_EQ(r.wc.opcode, RNIC_WC_RECV_RDMA_WITH_IMM);
     CHECK_EQ(r.wc.byte_len, 8);
+    CHECK_EQ(r.wc.imm, 99);
+    CHECK_EQ(r.wc.wc_flags, RNIC_WC_WITH_IMM);
     CHECK_BYTES(b->bytes, payload, 8);
-    /* the missing request is told before a bad key: resources come first */
-    CHECK_EQ(place(WIRE_OP_WRITE_ONLY_IMM, 1, 8, 8).placed, RNIC_RX_RNR);
+    CHECK_EQ(b->bytes[5000], 0);
     card_recv(b, 7, 0, 0);
-    CHECK_EQ(place(WIRE_OP_WRITE_ONLY_IMM, 1, 8, 8).placed, RNIC_RX_NAK_ACCESS);
+    r = place(WIRE_OP_WRITE_ONLY_IMM, 1, 8, 8);
+    CHECK_EQ(r.placed, RNIC_RX_NAK_ACCESS);
+    CHECK(!r.has_cqe);
     card_bench_close(&bench);
+}
+
+/* A window on the first half of the buffer, bound by the queue pair. @return its key. */
+static uint32_t bound_window(void)
+{
+    uint32_t mw;
+
+    CARD_OK(b, rnic_alloc_mw(b->dev, b->pd, &mw, 0));
+    CHECK(rnic_table_mr_bind(&b->dev->mrs, b->pd, b->qpn, mw, mw ^ 0x55, b->key, CARD_VA, 1000,
+                             RNIC_ACCESS_REMOTE_WRITE));
+    return mw ^ 0x55;
+}
+
+/*
+ * known-bugs A12: the whole key counts. The refused packet moves no byte, and the window stays as
+ * it is; the right key unbinds it.
+ */
+static void invalidate_takes_exactly_its_key(void)
+{
+    struct rnic_rx_place_result r;
+    uint32_t key;
+
+    for (uint32_t wrong = 0; wrong < 4; wrong++) {
+        begin();
+        key = bound_window();
+        imm = wrong == 0   ? key ^ 1     /* other variant */
+              : wrong == 1 ? key + 0x100 /* other index */
+              : wrong == 2 ? b->key      /* a region: rnic_reg_mr's are not invalidated */
+                           : 0xFFFFFFFFu;
+        card_recv(b, 4, 100, 2000);
+        r = place(WIRE_OP_SEND_ONLY_INV, 0, 100, 0);
+        CHECK_EQ(r.placed, RNIC_RX_NAK_OP);
+        CHECK(r.has_cqe);
+        CHECK_EQ(r.wc.wr_id, 4);
+        CHECK_EQ(r.wc.status, RNIC_WC_LOC_QP_OP_ERR);
+        CHECK_EQ(b->bytes[100], 0);
+        CHECK_EQ(qp()->resp.msn, 0);
+        CHECK_EQ(place(WIRE_OP_WRITE_ONLY, CARD_VA, 8, 8).placed, RNIC_RX_PLACED);
+        CHECK(rnic_table_mr_check(&b->dev->mrs, key, b->pd, b->qpn, 0, CARD_VA, 8) != NULL);
+        CHECK(rnic_table_mr_check(&b->dev->mrs, b->key, b->pd, b->qpn, 0, CARD_VA, 8) != NULL);
+        card_bench_close(&bench);
+    }
+    begin();
+    imm = key = bound_window();
+    card_recv(b, 4, 100, 2000);
+    r = place(WIRE_OP_SEND_ONLY_INV, 0, 100, 0);
+    CHECK_EQ(r.placed, RNIC_RX_PLACED);
+    CHECK_EQ(r.wc.status, RNIC_WC_SUCCESS);
+    CHECK_EQ(r.wc.wc_flags, RNIC_WC_WITH_INV);
+    CHECK_EQ(r.wc.invalidated_rkey, key);
+    CHECK_BYTES(b->bytes + 100, payload, 100);
+    CHECK(rnic_table_mr_check(&b->dev->mrs, key, b->pd, b->qpn, 0, CARD_VA, 8) == NULL);
+    card_recv(b, 5, 100, 2000); /* once only */
+    CHECK_EQ(place(WIRE_OP_SEND_ONLY_INV, 0, 100, 0).placed, RNIC_RX_NAK_OP);
+    imm = 99;
+    card_bench_close(&bench);
+}
+
+/* The window of another queue pair is not ours to close. */
+static void a_window_of_another_queue_pair_stays(void)
+{
+    uint32_t key;
+
+    begin();
+    key = bound_window();
+    rnic_table_mr_find(&b->dev->mrs, key)->qpn = b->qpn + 1;
+    imm = key;
+    card_recv(b, 4, 100, 2000);
+    CHECK_EQ(place(WIRE_OP_SEND_ONLY_INV, 0, 100, 0).placed, RNIC_RX_NAK_OP);
+    CHECK(rnic_table_mr_find(&b->dev->mrs, key)->region != NULL);
+    imm = 99;
+    card_bench_close(&bench);
+}
+
+/* ---- UD ---- */
+
+static struct rnic_rx_place_result datagram(uint32_t bytes, bool phantom, const uint8_t *grh)
+{
+    struct wire_frame frame = {.opcode = WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY_IMM,
+                               .payload = payload,
+                               .payload_bytes = bytes,
+                               .imm = 99,
+                               .flags = phantom ? 0 : WIRE_FRAME_BYTES};
+    struct rnic_rx_place_result result;
+
+    frame.deth.src_qpn = 0x123456;
+    rnic_rx_place_datagram(qp(), &frame, grh, &b->dev->path, 64, in_ps, &result);
+    return result;
+}
+
+static void a_datagram_stands_behind_its_header(void)
+{
+    uint8_t grh[RNIC_GRH_BYTES], zeros[64] = {0};
+    struct rnic_rx_place_result r;
+
+    card_fill(grh, sizeof grh, 8);
+    for (int phantom = 0; phantom < 2; phantom++) {
+        begin();
+        card_recv(b, 4, 100, 140);
+        CHECK_EQ(datagram(101, phantom, grh).placed, RNIC_RX_NAK_INVALID); /* one too many */
+        CHECK_EQ(qp()->rq.head - qp()->rq.tail, 1);
+        CHECK_EQ(b->bytes[100], 0);
+        r = datagram(100, phantom, grh);
+        CHECK_EQ(r.placed, RNIC_RX_PLACED);
+        CHECK(r.message_done && r.has_cqe);
+        CHECK_EQ(r.wc.wr_id, 4);
+        CHECK_EQ(r.wc.opcode, RNIC_WC_RECV);
+        CHECK_EQ(r.wc.byte_len, 140);
+        CHECK_EQ(r.wc.src_qp, 0x123456);
+        CHECK_EQ(r.wc.imm, 99);
+        CHECK_EQ(r.wc.wc_flags, RNIC_WC_GRH | RNIC_WC_WITH_IMM);
+        CHECK_BYTES(b->bytes + 100, grh, 40);
+        CHECK_BYTES(b->bytes + 140, phantom ? zeros : payload, 64);
+        CHECK_EQ(b->bytes[240], 0);
+        card_bench_close(&bench);
+    }
+}
+
+/* The header area fits, the payload's region is gone: not even the header is written. */
+static void a_refused_datagram_moves_no_byte(void)
+{
+    uint8_t grh[RNIC_GRH_BYTES];
+    struct rnic_rx_place_result r;
+
+    card_fill(grh, sizeof grh, 8);
+    for (int phantom = 0; phantom < 2; phantom++) {
+        struct rnic_sge sge[2];
+        const struct rnic_recv_wr wr = {.wr_id = 9, .sg_list = sge, .num_sge = 2};
+
+        begin();
+        sge[0] = (struct rnic_sge){.addr = CARD_VA, .length = 40, .lkey = b->key};
+        sge[1] = (struct rnic_sge){.addr = CARD_VA + 100, .length = 100, .lkey = b->key ^ 1};
+        CHECK_EQ(rnic_post_recv(b->dev, b->qpn, &wr, 0), 0);
+        r = datagram(8, phantom, grh);
+        CHECK_EQ(r.placed, RNIC_RX_NAK_OP);
+        CHECK(r.has_cqe);
+        CHECK_EQ(r.wc.wr_id, 9);
+        CHECK_EQ(r.wc.status, RNIC_WC_LOC_PROT_ERR);
+        for (size_t i = 0; i < 40; i++)
+            CHECK_EQ(b->bytes[i], 0);
+        card_bench_close(&bench);
+    }
 }
 
 /* The completion is not before the slowest packet of the message. */
@@ -167,9 +352,14 @@ static void the_msn_wraps(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(rx_place, CHECK_CASE(a_send_fills_its_receive_request),
+CHECK_SUITE(rx_place, CHECK_CASE(which_packets_need_a_receive_request),
+            CHECK_CASE(a_send_fills_its_receive_request),
             CHECK_CASE(one_byte_too_many_uses_the_request_up),
             CHECK_CASE(a_receive_buffer_that_is_gone_is_our_error),
             CHECK_CASE(a_write_is_checked_whole_on_its_first_packet),
-            CHECK_CASE(an_immediate_needs_a_receive_request),
+            CHECK_CASE(an_immediate_uses_a_receive_request),
+            CHECK_CASE(invalidate_takes_exactly_its_key),
+            CHECK_CASE(a_window_of_another_queue_pair_stays),
+            CHECK_CASE(a_datagram_stands_behind_its_header),
+            CHECK_CASE(a_refused_datagram_moves_no_byte),
             CHECK_CASE(the_data_of_all_packets_comes_first), CHECK_CASE(the_msn_wraps))

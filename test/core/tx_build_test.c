@@ -9,15 +9,12 @@ static const struct rnic_tx_build_params params = {
 
 static struct rnic_qp qp_with(uint32_t mtu)
 {
-    return (struct rnic_qp){.dest_qpn = 0x123456,
-                            .dest_station = 9,
-                            .next_hop = 700,
-                            .mtu_bytes = mtu,
-                            .mtu_shift = (uint8_t)__builtin_ctz(mtu),
-                            .udp_sport = 0xC123,
-                            .tos = 26 << 2,
-                            .prio = 3,
-                            .ttl = 64};
+    return (struct rnic_qp){
+        .dest_qpn = 0x123456,
+        .mtu_bytes = mtu,
+        .mtu_shift = (uint8_t)__builtin_ctz(mtu),
+        .path = {
+            .dest_station = 9, .next_hop = 700, .udp_sport = 0xC123, .tos = 26 << 2, .ttl = 64}};
 }
 
 static struct rnic_wqe *wqe_with(enum rnic_wr_opcode opcode, const struct rnic_qp *qp,
@@ -106,7 +103,7 @@ static void the_length_is_that_of_the_bytes(void)
                 struct rnic_qp qp = qp_with(1024);
                 const struct rnic_wqe *wqe = wqe_with((enum rnic_wr_opcode)op, &qp, length);
 
-                qp.frame_flags = v6 ? WIRE_FRAME_IPV6 : 0;
+                qp.path.frame_flags = v6 ? WIRE_FRAME_IPV6 : 0;
                 for (uint32_t i = 0; i < wqe->packets; i++) {
                     struct wire_frame frame = {.payload = payload};
                     struct wire_packet packet;
@@ -167,16 +164,14 @@ static void solicited_on_the_last_packet_only(void)
 
 static void acknowledges_and_cnps(void)
 {
-    struct rnic_tx_control_record record = {.dest_station = 9,
-                                            .next_hop = 700,
-                                            .dest_qpn = 0x123456,
-                                            .msn = 0xABCDEF,
-                                            .psn = {77},
-                                            .udp_sport = 0xC123,
-                                            .opcode = WIRE_OP_ACKNOWLEDGE,
-                                            .syndrome = 0x61,
-                                            .tos = 26 << 2,
-                                            .ttl = 3};
+    struct rnic_tx_control_record record = {
+        .dest_qpn = 0x123456,
+        .msn = 0xABCDEF,
+        .psn = {77},
+        .opcode = WIRE_OP_ACKNOWLEDGE,
+        .syndrome = 0x61,
+        .path = {
+            .dest_station = 9, .next_hop = 700, .udp_sport = 0xC123, .tos = 26 << 2, .ttl = 3}};
     static uint8_t bytes[256];
     struct wire_addr_book book = {0};
     struct wire_frame frame;

@@ -25,13 +25,14 @@ static void end(void)
 static void push(uint8_t opcode, uint8_t syndrome, uint32_t qpn, uint32_t psn, uint8_t class_,
                  uint64_t ready_ps)
 {
-    rnic_tx_control_push(&control, &(struct rnic_tx_control_record){.opcode = opcode,
-                                                                    .syndrome = syndrome,
-                                                                    .qpn = qpn,
-                                                                    .psn = {psn},
-                                                                    .msn = psn,
-                                                                    .tos = (uint8_t)(class_ << 5),
-                                                                    .ready_ps = ready_ps});
+    rnic_tx_control_push(&control,
+                         &(struct rnic_tx_control_record){.opcode = opcode,
+                                                          .syndrome = syndrome,
+                                                          .qpn = qpn,
+                                                          .psn = {psn},
+                                                          .msn = psn,
+                                                          .path.tos = (uint8_t)(class_ << 5),
+                                                          .ready_ps = ready_ps});
 }
 
 static void ack(uint32_t qpn, uint32_t psn)

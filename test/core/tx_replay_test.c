@@ -12,7 +12,7 @@ static struct rnic_tx_replay begin(uint32_t sent)
 
     rnic_tx_replay_init(&r, (wire_psn){PSN}, 14, 7, 3);
     for (uint32_t i = 0; i < sent; i++)
-        CHECK(!rnic_tx_replay_record(&r, 1000 + i));
+        CHECK(!rnic_tx_replay_record(&r, 1, 1000 + i));
     return r;
 }
 
@@ -26,8 +26,8 @@ static void the_timer_runs_from_the_oldest_one(void)
     struct rnic_tx_replay r = begin(0);
 
     CHECK_EQ(r.deadline_ps, WIRE_NEVER);
-    CHECK(!rnic_tx_replay_record(&r, 1000));
-    CHECK(!rnic_tx_replay_record(&r, 2000));
+    CHECK(!rnic_tx_replay_record(&r, 1, 1000));
+    CHECK(!rnic_tx_replay_record(&r, 1, 2000));
     CHECK_EQ(r.deadline_ps, 1000 + T_PS);
     CHECK_EQ(rnic_tx_replay_in_flight(&r), 2);
     CHECK_EQ(rnic_tx_replay_ack(&r, at(0), 5000), RNIC_TX_REPLAY_PROGRESS);
@@ -35,7 +35,7 @@ static void the_timer_runs_from_the_oldest_one(void)
     CHECK_EQ(rnic_tx_replay_ack(&r, at(1), 6000), RNIC_TX_REPLAY_PROGRESS);
     CHECK_EQ(r.deadline_ps, WIRE_NEVER); /* off */
     CHECK_EQ(rnic_tx_replay_in_flight(&r), 0);
-    CHECK(!rnic_tx_replay_record(&r, 9000));
+    CHECK(!rnic_tx_replay_record(&r, 1, 9000));
     CHECK_EQ(r.deadline_ps, 9000 + T_PS);
 }
 
@@ -78,7 +78,7 @@ static void a_nak_goes_back_to_its_psn_once(void)
     CHECK_EQ(r.retry_left, 6);
     CHECK_EQ(r.deadline_ps, WIRE_NEVER);
     CHECK_EQ(rnic_tx_replay_nak(&r, at(2), 3000), RNIC_TX_REPLAY_NOTHING);
-    CHECK(rnic_tx_replay_record(&r, 4000)); /* a retransmission */
+    CHECK(rnic_tx_replay_record(&r, 1, 4000)); /* a retransmission */
     CHECK_EQ(r.deadline_ps, 4000 + T_PS);
     CHECK_EQ(rnic_tx_replay_nak(&r, at(2), 4500), RNIC_TX_REPLAY_NOTHING);
     CHECK_EQ(r.retry_left, 6);
@@ -93,12 +93,12 @@ static void an_acknowledge_moves_the_cursor_of_a_replay(void)
     struct rnic_tx_replay r = begin(6);
 
     CHECK_EQ(rnic_tx_replay_nak(&r, at(1), 3000), RNIC_TX_REPLAY_RESEND);
-    CHECK(rnic_tx_replay_record(&r, 3000));
+    CHECK(rnic_tx_replay_record(&r, 1, 3000));
     CHECK_EQ(rnic_tx_replay_ack(&r, at(4), 3500), RNIC_TX_REPLAY_PROGRESS);
     CHECK_EQ(r.psn_next.v, at(5).v);
     CHECK_EQ(r.deadline_ps, WIRE_NEVER); /* nothing is in flight, one is to be sent again */
-    CHECK(rnic_tx_replay_record(&r, 4000));
-    CHECK(!rnic_tx_replay_record(&r, 4000)); /* and this one is new */
+    CHECK(rnic_tx_replay_record(&r, 1, 4000));
+    CHECK(!rnic_tx_replay_record(&r, 1, 4000)); /* and this one is new */
 }
 
 static void timeouts_use_up_the_retries(void)
@@ -110,13 +110,13 @@ static void timeouts_use_up_the_retries(void)
         CHECK_EQ(rnic_tx_replay_expired(&r, now_ps), RNIC_TX_REPLAY_RESEND);
         CHECK_EQ(r.psn_next.v, PSN);
         CHECK_EQ(r.deadline_ps, WIRE_NEVER);
-        CHECK(rnic_tx_replay_record(&r, now_ps));
+        CHECK(rnic_tx_replay_record(&r, 1, now_ps));
         now_ps = r.deadline_ps;
     }
     CHECK_EQ(rnic_tx_replay_expired(&r, now_ps), RNIC_TX_REPLAY_RETRY_EXC);
     r = begin(2);
     (void)rnic_tx_replay_expired(&r, r.deadline_ps);
-    CHECK(rnic_tx_replay_record(&r, 5000));
+    CHECK(rnic_tx_replay_record(&r, 1, 5000));
     CHECK_EQ(r.retry_left, 6);
     CHECK_EQ(rnic_tx_replay_ack(&r, at(0), 5500), RNIC_TX_REPLAY_PROGRESS);
     CHECK_EQ(r.retry_left, 7);
@@ -127,7 +127,7 @@ static void a_nak_without_retries_left_ends_it(void)
     struct rnic_tx_replay r;
 
     rnic_tx_replay_init(&r, at(0), 14, 0, 0);
-    (void)rnic_tx_replay_record(&r, 0);
+    (void)rnic_tx_replay_record(&r, 1, 0);
     CHECK_EQ(rnic_tx_replay_nak(&r, at(0), 1), RNIC_TX_REPLAY_RETRY_EXC);
     CHECK_EQ(rnic_tx_replay_rnr(&r, at(0), 12, 1), RNIC_TX_REPLAY_RNR_EXC);
 }
@@ -159,7 +159,7 @@ static void the_rnr_wait_has_no_retry_and_ignores_repeats(void)
     CHECK_EQ(rnic_tx_replay_expired(&r, r.deadline_ps), RNIC_TX_REPLAY_RESEND);
     CHECK(!r.rnr_wait);
     CHECK_EQ(r.retry_left, 7);
-    CHECK(rnic_tx_replay_record(&r, 700000000));
+    CHECK(rnic_tx_replay_record(&r, 1, 700000000));
 }
 
 static void rnr_retry_7_is_without_end(void)
@@ -168,7 +168,7 @@ static void rnr_retry_7_is_without_end(void)
 
     rnic_tx_replay_init(&r, at(0), 14, 7, 7);
     for (uint32_t i = 0; i < 1000; i++) {
-        (void)rnic_tx_replay_record(&r, 0);
+        (void)rnic_tx_replay_record(&r, 1, 0);
         CHECK_EQ(rnic_tx_replay_rnr(&r, at(0), 1, 0), RNIC_TX_REPLAY_WAIT);
         CHECK_EQ(rnic_tx_replay_expired(&r, r.deadline_ps), RNIC_TX_REPLAY_RESEND);
     }
@@ -180,12 +180,122 @@ static void exponents_of_the_timeout(void)
 
     for (uint8_t t = 1; t < 32; t++) {
         rnic_tx_replay_init(&r, at(0), t, 7, 7);
-        (void)rnic_tx_replay_record(&r, 5);
+        (void)rnic_tx_replay_record(&r, 1, 5);
         CHECK_EQ(r.deadline_ps, 5 + 4096000 * ((uint64_t)1 << t));
     }
     rnic_tx_replay_init(&r, at(0), 0, 7, 7);
-    (void)rnic_tx_replay_record(&r, 5);
+    (void)rnic_tx_replay_record(&r, 1, 5);
     CHECK_EQ(r.deadline_ps, WIRE_NEVER);
+}
+
+/* WRITE 5, READ 6..9, WRITE 10 on their way. */
+static struct rnic_tx_replay with_a_read(void)
+{
+    struct rnic_tx_replay r;
+
+    rnic_tx_replay_init(&r, (wire_psn){5}, 14, 7, 7);
+    CHECK(!rnic_tx_replay_record(&r, 1, 0));
+    rnic_tx_replay_read_sent(&r, (wire_psn){6});
+    CHECK(!rnic_tx_replay_record(&r, 4, 0));
+    CHECK(!rnic_tx_replay_record(&r, 1, 0));
+    CHECK_EQ(rnic_tx_replay_in_flight(&r), 6);
+    CHECK_EQ(r.psn_next.v, 11);
+    return r;
+}
+
+static void a_read_is_acknowledged_by_its_responses_alone(void)
+{
+    struct rnic_tx_replay r = with_a_read();
+
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){5}, 1), RNIC_TX_REPLAY_UNASKED);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){11}, 1), RNIC_TX_REPLAY_STALE);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){7}, 1), RNIC_TX_REPLAY_GAP);
+    CHECK_EQ(r.psn_una.v, 5);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){6}, 1), RNIC_TX_REPLAY_EXPECTED);
+    CHECK_EQ(r.psn_una.v, 6); /* the WRITE before it is acknowledged with it */
+    for (uint32_t psn = 6; psn < 10; psn++)
+        rnic_tx_replay_read_done(&r, psn == 9, r.psn_read, 2);
+    CHECK_EQ(r.reads, 0);
+    CHECK_EQ(r.psn_una.v, 10);
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){10}, 3), RNIC_TX_REPLAY_PROGRESS);
+    CHECK(r.deadline_ps == WIRE_NEVER);
+}
+
+static void an_answer_behind_a_missing_one_is_an_implied_nak_once(void)
+{
+    struct rnic_tx_replay r = with_a_read();
+
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){10}, 1), RNIC_TX_REPLAY_RESEND);
+    CHECK_EQ(r.psn_una.v, 6);
+    CHECK_EQ(r.psn_next.v, 6);
+    CHECK_EQ(r.retry_left, 6);
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){10}, 2), RNIC_TX_REPLAY_NOTHING);
+    CHECK_EQ(r.retry_left, 6);
+    CHECK(rnic_tx_replay_record(&r, 4, 3)); /* the READ again */
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){6}, 4), RNIC_TX_REPLAY_EXPECTED);
+    rnic_tx_replay_read_done(&r, false, r.psn_read, 4);
+    CHECK_EQ(r.retry_left, 7); /* progress gives them back */
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){10}, 5), RNIC_TX_REPLAY_RESEND);
+    CHECK_EQ(r.psn_next.v, 7);
+}
+
+static void a_refusal_behind_a_missing_answer_waits_for_it(void)
+{
+    struct rnic_tx_replay r = with_a_read();
+
+    CHECK(rnic_tx_replay_owed(&r, (wire_psn){10}));
+    CHECK(!rnic_tx_replay_owed(&r, (wire_psn){6}));
+    CHECK_EQ(rnic_tx_replay_rnr(&r, (wire_psn){10}, 1, 1), RNIC_TX_REPLAY_RESEND);
+    CHECK(!r.rnr_wait);
+    CHECK_EQ(r.psn_next.v, 6);
+    r = with_a_read();
+    CHECK_EQ(rnic_tx_replay_nak(&r, (wire_psn){10}, 1), RNIC_TX_REPLAY_RESEND);
+    CHECK_EQ(r.psn_una.v, 6);
+    r.retry_left = 0;
+    r.nak_seen = false;
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){10}, 2), RNIC_TX_REPLAY_RETRY_EXC);
+}
+
+static void two_reads_wait_one_after_the_other(void)
+{
+    struct rnic_tx_replay r;
+
+    rnic_tx_replay_init(&r, (wire_psn){0xFFFFFF}, 14, 7, 7);
+    for (uint32_t i = 0; i < 2; i++) {
+        rnic_tx_replay_read_sent(&r, r.psn_next);
+        CHECK(!rnic_tx_replay_record(&r, 1, 0));
+    }
+    CHECK_EQ(r.reads, 2);
+    CHECK_EQ(r.psn_read.v, 0xFFFFFF);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){0}, 1), RNIC_TX_REPLAY_GAP);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){0xFFFFFF}, 1), RNIC_TX_REPLAY_EXPECTED);
+    rnic_tx_replay_read_done(&r, true, (wire_psn){0}, 1);
+    CHECK_EQ(r.reads, 1);
+    CHECK_EQ(rnic_tx_replay_response(&r, (wire_psn){0}, 1), RNIC_TX_REPLAY_EXPECTED);
+    rnic_tx_replay_read_done(&r, true, r.psn_read, 1);
+    CHECK_EQ(r.reads, 0);
+    CHECK(r.deadline_ps == WIRE_NEVER);
+}
+
+static void selective_repeat_keeps_its_place_and_its_timeouts(void)
+{
+    struct rnic_tx_replay r;
+
+    rnic_tx_replay_init(&r, (wire_psn){0}, 14, 7, 7);
+    rnic_tx_replay_selective(&r, 320000000, 100000000, 3);
+    CHECK(!rnic_tx_replay_record(&r, 1, 10));
+    CHECK_EQ(r.deadline_ps, 100000010); /* few in flight */
+    for (uint32_t i = 0; i < 9; i++)
+        CHECK(!rnic_tx_replay_record(&r, 1, 20));
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){1}, 30), RNIC_TX_REPLAY_PROGRESS);
+    CHECK_EQ(r.deadline_ps, 320000030); /* eight */
+    CHECK_EQ(rnic_tx_replay_expired(&r, 320000030), RNIC_TX_REPLAY_RESEND);
+    CHECK_EQ(r.psn_next.v, 10); /* nothing is taken back */
+    CHECK(r.deadline_ps == WIRE_NEVER);
+    rnic_tx_replay_resent(&r, 400000000);
+    CHECK_EQ(r.deadline_ps, 720000000);
+    CHECK_EQ(rnic_tx_replay_ack(&r, (wire_psn){7}, 500000000), RNIC_TX_REPLAY_PROGRESS);
+    CHECK_EQ(r.deadline_ps, 600000000);
 }
 
 CHECK_SUITE(tx_replay, CHECK_CASE(the_timer_runs_from_the_oldest_one),
@@ -195,4 +305,9 @@ CHECK_SUITE(tx_replay, CHECK_CASE(the_timer_runs_from_the_oldest_one),
             CHECK_CASE(timeouts_use_up_the_retries), CHECK_CASE(a_nak_without_retries_left_ends_it),
             CHECK_CASE(the_rnr_timer_codes),
             CHECK_CASE(the_rnr_wait_has_no_retry_and_ignores_repeats),
-            CHECK_CASE(rnr_retry_7_is_without_end), CHECK_CASE(exponents_of_the_timeout))
+            CHECK_CASE(rnr_retry_7_is_without_end), CHECK_CASE(exponents_of_the_timeout),
+            CHECK_CASE(a_read_is_acknowledged_by_its_responses_alone),
+            CHECK_CASE(an_answer_behind_a_missing_one_is_an_implied_nak_once),
+            CHECK_CASE(a_refusal_behind_a_missing_answer_waits_for_it),
+            CHECK_CASE(two_reads_wait_one_after_the_other),
+            CHECK_CASE(selective_repeat_keeps_its_place_and_its_timeouts))

@@ -212,16 +212,19 @@ static void limited_queue_pairs_leave_in_the_order_of_their_times(void)
         uint32_t n = 0, out = 0;
 
         for (uint32_t i = 0; i < 200; i++) {
-            qps[i] = (struct rnic_qp){.qpn = i, .mtu_bytes = 1024, .mtu_shift = 10, .prio = 3};
+            qps[i] = (struct rnic_qp){
+                .qpn = i, .mtu_bytes = 1024, .mtu_shift = 10, .path = {.tos = 3 << 5}};
+            qps[i].request.qp = &qps[i];
+            qps[i].sq.head = 1;
             qps[i].sq.slots = (uint8_t *)&wqe;
             qps[i].cc.limited = true;
             qps[i].cc.next_send_ps = 1 + wire_rng_next(&rng) % 1000;
-            rnic_tx_sched_add(&sched, &qps[i], 0, 0);
+            rnic_tx_sched_add(&sched, &qps[i].request, 0, 0);
             n++;
         }
         for (uint32_t i = 0; i < 200; i += 1 + (uint32_t)(wire_rng_next(&rng) % 5)) {
-            rnic_tx_sched_remove(&sched, &qps[i]);
-            rnic_tx_sched_remove(&sched, &qps[i]); /* twice does not hurt */
+            rnic_tx_sched_remove(&sched, &qps[i].request);
+            rnic_tx_sched_remove(&sched, &qps[i].request); /* twice does not hurt */
             n--;
         }
         for (uint64_t now_ps = rnic_tx_sched_next_ps(&sched, 0xFF); now_ps != WIRE_NEVER;
@@ -230,9 +233,9 @@ static void limited_queue_pairs_leave_in_the_order_of_their_times(void)
 
             rnic_tx_sched_advance(&sched, wire_max_ps(now_ps, last_ps));
             pick = rnic_tx_sched_pick(&sched, 0xFF, wire_max_ps(now_ps, last_ps));
-            CHECK_EQ(pick.what, RNIC_PICK_QP);
-            CHECK(pick.qp->cc.next_send_ps >= last_ps);
-            last_ps = pick.qp->cc.next_send_ps;
+            CHECK_EQ(pick.what, RNIC_PICK_FLOW);
+            CHECK(pick.flow->qp->cc.next_send_ps >= last_ps);
+            last_ps = pick.flow->qp->cc.next_send_ps;
             out++;
         }
         CHECK_EQ(out, n);
@@ -258,16 +261,18 @@ static void a_time_that_moved_is_corrected(void)
     CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
     CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
     qp.sq.slots = (uint8_t *)&wqe;
+    qp.sq.head = 1;
+    qp.request.qp = &qp;
     qp.cc.limited = true;
     qp.cc.next_send_ps = 1000;
-    rnic_tx_sched_add(&sched, &qp, 0, 0);
+    rnic_tx_sched_add(&sched, &qp.request, 0, 0);
     CHECK_EQ(rnic_tx_sched_next_ps(&sched, 0xFF), 1000);
     qp.cc.next_send_ps = 3000;
     rnic_tx_sched_advance(&sched, 1000);
     CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 1000).what, RNIC_PICK_NOTHING);
     CHECK_EQ(rnic_tx_sched_next_ps(&sched, 0xFF), 3000);
     rnic_tx_sched_advance(&sched, 3000);
-    CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 3000).what, RNIC_PICK_QP);
+    CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 3000).what, RNIC_PICK_FLOW);
     free(memory);
 }
 

@@ -48,10 +48,11 @@ static void regions(void)
         {UINT64_MAX, 2, 0, RNIC_ERR_INVAL},
         {UINT64_MAX - 9, 11, 0, RNIC_ERR_INVAL},
         {2, UINT64_MAX, 0, RNIC_ERR_INVAL},
-        {0, 10, 16, RNIC_ERR_INVAL},
+        {0, 10, 32, RNIC_ERR_INVAL},
         {0, 10, RNIC_ACCESS_REMOTE_WRITE, RNIC_ERR_INVAL},
         {0, 10, RNIC_ACCESS_REMOTE_ATOMIC, RNIC_ERR_INVAL},
         {0, 10, RNIC_ACCESS_REMOTE_READ, 0},
+        {0, 10, RNIC_ACCESS_MW_BIND, 0},
         {0, 10, RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_LOCAL_WRITE, 0},
     };
     uint32_t key = 0, keys[2];
@@ -100,10 +101,14 @@ static void completion_queues(void)
 
 static void creating_queue_pairs(void)
 {
+    const struct rnic_srq_attr srq_attr = {.max_wr = 4, .max_sge = 2};
     struct rnic_qp_init_attr good, bad;
-    uint32_t qpn = 0;
+    uint32_t qpn = 0, srq, other_pd, other_srq;
 
     open_bench();
+    CARD_OK(a, rnic_alloc_pd(a->dev, &other_pd, 0));
+    CARD_OK(a, rnic_create_srq(a->dev, a->pd, &srq_attr, &srq, 0));
+    CARD_OK(a, rnic_create_srq(a->dev, other_pd, &srq_attr, &other_srq, 0));
     good = (struct rnic_qp_init_attr){.type = RNIC_QPT_RC,
                                       .pd = a->pd,
                                       .send_cq = a->send_cq,
@@ -112,13 +117,13 @@ static void creating_queue_pairs(void)
                                       .max_recv_wr = 1,
                                       .max_send_sge = 4,
                                       .max_recv_sge = 0};
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 16; i++) {
         int want = RNIC_ERR_INVAL;
 
         bad = good;
         switch (i) {
         case 0:
-            bad.type = (enum rnic_qp_type)1;
+            bad.type = (enum rnic_qp_type)3;
             want = RNIC_ERR_UNSUPPORTED;
             break;
         case 1:
@@ -151,16 +156,42 @@ static void creating_queue_pairs(void)
             bad.recv_cq = 0;
             want = RNIC_ERR_NOENT;
             break;
+        case 10:
+            bad.max_inline_data = 513;
+            break;
+        case 11:
+            bad.recovery = (enum rnic_recovery)3;
+            break;
+        case 12:
+            bad.recovery = RNIC_RECOVER_SELECTIVE; /* without a window */
+            break;
+        case 13:
+            bad.srq = 99;
+            want = RNIC_ERR_NOENT;
+            break;
+        case 14:
+            bad.srq = other_srq; /* of another domain */
+            break;
+        case 15:
+            bad.type = (enum rnic_qp_type) - 1;
+            want = RNIC_ERR_UNSUPPORTED;
+            break;
         }
         CHECK_EQ(rnic_create_qp(a->dev, &bad, &qpn, 0), want);
         CHECK_EQ(qpn, 0);
     }
     CARD_OK(a, rnic_create_qp(a->dev, &good, &qpn, 0));
+    good.srq = srq; /* then its own receive queue counts for nothing */
+    good.max_recv_wr = 0;
+    good.max_recv_sge = 99;
     CARD_OK(a, rnic_create_qp(a->dev, &good, &qpn, 0));
     CHECK_EQ(rnic_create_qp(a->dev, &good, &qpn, 0), RNIC_ERR_LIMIT);
+    CHECK_EQ(rnic_post_recv(a->dev, qpn, &(struct rnic_recv_wr){.wr_id = 1}, 0), RNIC_ERR_INVAL);
+    CHECK_EQ(rnic_destroy_srq(a->dev, srq, 0), RNIC_ERR_BUSY);
     CHECK_EQ(rnic_destroy_qp(a->dev, qpn, 0), 0);
     CHECK_EQ(rnic_destroy_qp(a->dev, qpn, 0), RNIC_ERR_NOENT);
     CHECK_EQ(rnic_destroy_qp(a->dev, 0, 0), RNIC_ERR_NOENT);
+    CHECK_EQ(rnic_destroy_srq(a->dev, srq, 0), 0);
     card_bench_close(&bench);
 }
 
@@ -198,13 +229,13 @@ static void posting_sends(void)
         sges[0].length = sges[1].length = 8;
         switch (i) {
         case 0:
-            bad.opcode = (enum rnic_wr_opcode)4;
+            bad.opcode = (enum rnic_wr_opcode)10;
             break;
         case 1:
             bad.opcode = (enum rnic_wr_opcode) - 1;
             break;
         case 2:
-            bad.send_flags = 1;
+            bad.send_flags = 16;
             break;
         case 3:
             bad.num_sge = 5;

@@ -88,6 +88,12 @@ static void every_header_has_its_fields(void)
                        "payload=256 pad=0 dscp=26 ecn=ect0 ttl=64 ip_id=6 sport=49443");
     check_vector("D9", "10.0.0.1 > 10.0.0.2 CNP qpn=0x0000cc psn=0x000000 pkey=0xffff becn "
                        "payload=0 pad=0 dscp=48 ecn=not-ect ttl=64 ip_id=7 sport=49443");
+    check_vector("V1", "fe80::1 > fe80::2 RC_RDMA_WRITE_ONLY qpn=0x0000bb psn=0x000020 pkey=0xffff "
+                       "ackreq va=0x00007f0000005678 rkey=0x00001234 dma_len=5 payload=5 pad=3 "
+                       "vlan=100 pcp=3 dscp=26 ecn=ect0 ttl=64 flow_label=0x12345 rocev1");
+    check_vector("V2", "10.0.0.2 > 10.0.0.1 RC_ACKNOWLEDGE qpn=0x0000cc psn=0x000010 pkey=0xffff "
+                       "ACK credits=31 syndrome=0x1f msn=5 payload=0 pad=0 dscp=0 ecn=not-ect "
+                       "ttl=255 flow_label=0x00000 rocev1");
 }
 
 static void rare_fields_are_named_too(void)
