@@ -157,7 +157,7 @@ static void vectors_from_fields(void)
 {
     struct wire_packet p = packet_from_1_to_2(0x64);
     static uint8_t counting[256];
-    static const uint8_t gid[16] = {0x20, 0x01, 0x0d, 0xb8};
+    static const uint8_t gid[16] = {0x20, 0x01, 0x0d, 0xb8}, link_local[16] = {0xFE, 0x80};
 
     p.ip_id = 1;
     p.dest_qpn = 0x12;
@@ -188,6 +188,26 @@ static void vectors_from_fields(void)
     p.bth_flags = WIRE_BTH_BECN;
     p.dest_qpn = 0xCC;
     check_is(&p, "D9");
+
+    p = packet_from_1_to_2(0x0A);
+    p.ethertype = WIRE_ETHERTYPE_ROCE_V1;
+    p.tagged = true;
+    p.vlan_tci = 3 << 13 | 100;
+    p.flow_label = 0x12345;
+    memcpy(p.ip_src, link_local, 16);
+    memcpy(p.ip_dst, link_local, 16);
+    p.ip_src[15] = 1;
+    p.ip_dst[15] = 2;
+    p.bth_flags = WIRE_BTH_ACKREQ;
+    p.pad = 3;
+    p.dest_qpn = 0xBB;
+    p.psn.v = 0x20;
+    p.va = 0x7F0000005678;
+    p.rkey = 0x1234;
+    p.dma_bytes = 5;
+    p.payload = (const uint8_t *)"hello";
+    p.payload_bytes = 5;
+    check_is(&p, "V1");
 
     p = packet_from_1_to_2(0x05);
     p.tagged = true;

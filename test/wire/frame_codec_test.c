@@ -237,6 +237,47 @@ static void class_is_pcp_when_tagged_else_dscp(void)
     hex_free(&d9);
 }
 
+/* V2 from the fields of a frame: GRH with the stations' GIDs, no UDP, the tag's class or the GRH's. */
+static void a_rocev1_frame_is_v2(void)
+{
+    struct hex_buffer v1 = hex_named("V1"), v2 = hex_named("V2");
+    struct wire_frame frame = {.kind = WIRE_KIND_ROCE,
+                               .flags = WIRE_FRAME_ROCE_V1,
+                               .opcode = WIRE_OP_ACKNOWLEDGE,
+                               .src = 1,
+                               .dst = 0,
+                               .eth_src = 0,
+                               .eth_dst = 1,
+                               .dest_qpn = 0xCC,
+                               .udp_sport = 0xC123, /* no place for it */
+                               .ip_id = 77,
+                               .pkey = 0xFFFF,
+                               .ttl = 255,
+                               .psn = {0x10},
+                               .syndrome = 0x1F,
+                               .msn = 5};
+    uint8_t bytes[128];
+
+    frame.frame_bytes = wire_frame_length(frame.opcode, frame.flags, 0);
+    CHECK_EQ(frame.frame_bytes, v2.n + 4);
+    CHECK_EQ(wire_frame_encode(&frame, NULL, bytes, sizeof(bytes)), v2.n);
+    CHECK_BYTES(bytes, v2.bytes, v2.n);
+    poison(&frame, NULL);
+    CHECK_EQ(wire_frame_decode(&frame, NULL, bytes, v2.n, false), WIRE_DROP_NONE);
+    CHECK_EQ(frame.flags, WIRE_FRAME_ROCE_V1);
+    CHECK_EQ(frame.src, 1);
+    CHECK_EQ(frame.dst, 0);
+    CHECK_EQ(frame.prio, 0);
+    CHECK_EQ(frame.udp_sport, 0);
+    CHECK_EQ(frame.ttl, 255);
+    CHECK_EQ(wire_frame_decode(&frame, NULL, v1.bytes, v1.n, false), WIRE_DROP_ADDRESS);
+    CHECK_EQ(frame.flags, WIRE_FRAME_ROCE_V1 | WIRE_FRAME_VLAN);
+    CHECK_EQ(frame.prio, 3);
+    CHECK_EQ(frame.frame_bytes, v1.n + 4);
+    hex_free(&v1);
+    hex_free(&v2);
+}
+
 /* D1 goes from station 0 to 1, by MAC and by IP: an unknown one of these four is enough. */
 static void addresses_nobody_has(void)
 {
@@ -390,7 +431,7 @@ static void odd_lengths(void)
 
 CHECK_SUITE(frame_codec, CHECK_CASE(every_opcode_over_every_network),
             CHECK_CASE(phantom_payload_is_zeros), CHECK_CASE(pause_frames),
-            CHECK_CASE(class_is_pcp_when_tagged_else_dscp), CHECK_CASE(addresses_nobody_has),
-            CHECK_CASE(addresses_of_no_book), CHECK_CASE(frames_without_bytes),
-            CHECK_CASE(minimum_frame_is_padded), CHECK_CASE(lengths_of_the_line_table),
-            CHECK_CASE(odd_lengths))
+            CHECK_CASE(class_is_pcp_when_tagged_else_dscp), CHECK_CASE(a_rocev1_frame_is_v2),
+            CHECK_CASE(addresses_nobody_has), CHECK_CASE(addresses_of_no_book),
+            CHECK_CASE(frames_without_bytes), CHECK_CASE(minimum_frame_is_padded),
+            CHECK_CASE(lengths_of_the_line_table), CHECK_CASE(odd_lengths))

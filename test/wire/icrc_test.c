@@ -145,14 +145,16 @@ static void negative_vectors(void)
  */
 static bool may_change(const uint8_t *ip, size_t at, unsigned bit)
 {
-    bool v4 = ip[0] >> 4 == 4;
-    size_t udp = v4 ? 20 : 40, bth = udp + 8;
+    bool v4 = ip[0] >> 4 == 4, grh = !v4 && ip[6] == 0x1B;
+    size_t udp = v4 ? 20 : 40, bth = udp + (grh ? 0 : 8);
 
     if (v4 && (at == 1 || at == 8 || at == 10 || at == 11))
         return true; /* ToS, TTL, header checksum */
     if (!v4 && ((at == 0 && bit < 4) || (at >= 1 && at <= 3) || at == 7))
         return true; /* traffic class, flow label, hop limit */
-    return at == udp + 6 || at == udp + 7 || at == bth + 4; /* UDP checksum; FECN, BECN, resv6 */
+    if (!grh && (at == udp + 6 || at == udp + 7))
+        return true;      /* UDP checksum */
+    return at == bth + 4; /* FECN, BECN, resv6 */
 }
 
 static void changes_under_every_bit_but_the_variant_ones(void)
