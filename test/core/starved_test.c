@@ -51,11 +51,22 @@ static void feed_exactly(void)
         CHECK(number != 0xABCDEF);                                                                 \
     } while (0)
 
+/* Whatever it is given, there is a limit. */
+#define LIMITED(call)                                                                              \
+    do {                                                                                           \
+        int err_;                                                                                  \
+                                                                                                   \
+        while ((err_ = (call)) == RNIC_ERR_NOMEM)                                                  \
+            feed_exactly();                                                                        \
+        CHECK_EQ(err_, RNIC_ERR_LIMIT);                                                            \
+    } while (0)
+
 static void open_bench(void)
 {
     struct card_options options = card_options_ideal();
 
     options.params.max_qp = options.params.max_mr = options.params.max_cq = OBJECTS + 2;
+    options.params.max_srq = OBJECTS;
     options.params.qp_cache_entries = options.params.mr_cache_entries = OBJECTS / 2;
     options.params.cq_cache_entries = options.params.page_cache_entries = OBJECTS / 2;
     card_bench_open(&bench, 2, &options);
@@ -97,7 +108,7 @@ static void regions(void)
             CHECK(key[j] != key[i]);
     }
     CHECK(refusals > 4);
-    CHECK_EQ(rnic_reg_mr(a->dev, a->pd, 0, 1, NULL, 0, &key[0], 0), RNIC_ERR_LIMIT);
+    LIMITED(rnic_reg_mr(a->dev, a->pd, 0, 1, NULL, 0, &key[0], 0));
     for (uint32_t i = 0; i < OBJECTS + 1; i++)
         CHECK_EQ(rnic_dereg_mr(a->dev, key[i], 0), 0);
     close_bench();
@@ -114,9 +125,68 @@ static void completion_queues(void)
             CHECK(cq[j] != cq[i]);
     }
     CHECK(refusals > OBJECTS);
-    CHECK_EQ(rnic_create_cq(a->dev, 16, &cq[0], 0), RNIC_ERR_LIMIT);
+    LIMITED(rnic_create_cq(a->dev, 16, &cq[0], 0));
     for (uint32_t i = 0; i < OBJECTS; i++)
         CHECK_EQ(rnic_destroy_cq(a->dev, cq[i], 0), 0);
+    close_bench();
+}
+
+/* Windows have slots of the table of regions. */
+static void windows_and_lists_of_pages(void)
+{
+    static uint8_t page[4096];
+    void *pages[3] = {page, page, page};
+    uint32_t key[OBJECTS + 1];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS + 1; i++) {
+        if (i & 1)
+            STARVED(key[i], rnic_alloc_mw(a->dev, a->pd, &key[i], 0));
+        else
+            STARVED(key[i], rnic_reg_mr_pages(a->dev, a->pd, 0, sizeof page * 3, sizeof page, pages,
+                                              3, 0, &key[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(key[j] != key[i]);
+    }
+    CHECK(refusals > OBJECTS / 2);
+    LIMITED(rnic_alloc_mw(a->dev, a->pd, &key[0], 0));
+    for (uint32_t i = 0; i < OBJECTS + 1; i++)
+        CHECK_EQ(i & 1 ? rnic_dealloc_mw(a->dev, key[i], 0) : rnic_dereg_mr(a->dev, key[i], 0), 0);
+    close_bench();
+}
+
+static void shared_receive_queues(void)
+{
+    struct rnic_srq_attr attr = {.max_wr = 8, .max_sge = 1};
+    uint32_t srq[OBJECTS];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        STARVED(srq[i], rnic_create_srq(a->dev, a->pd, &attr, &srq[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(srq[j] != srq[i]);
+    }
+    CHECK(refusals > OBJECTS);
+    LIMITED(rnic_create_srq(a->dev, a->pd, &attr, &srq[0], 0));
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        CHECK_EQ(rnic_destroy_srq(a->dev, srq[i], 0), 0);
+    close_bench();
+}
+
+static void address_handles(void)
+{
+    struct rnic_av av = {.dest_station = 1, .next_hop = 1, .hop_limit = 64};
+    uint32_t ah[OBJECTS];
+
+    open_bench();
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        STARVED(ah[i], rnic_create_ah(a->dev, a->pd, &av, &ah[i], 0));
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(ah[j] != ah[i]);
+    }
+    CHECK(refusals > 0);
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        CHECK_EQ(rnic_destroy_ah(a->dev, ah[i], 0), 0);
     close_bench();
 }
 
@@ -136,7 +206,7 @@ static void queue_pairs(void)
             CHECK(qpn[j] != qpn[i]);
     }
     CHECK(refusals > OBJECTS);
-    CHECK_EQ(rnic_create_qp(a->dev, &init, &qpn[0], 0), RNIC_ERR_LIMIT);
+    LIMITED(rnic_create_qp(a->dev, &init, &qpn[0], 0));
     for (uint32_t i = 0; i < OBJECTS + 1; i++)
         CHECK_EQ(rnic_destroy_qp(a->dev, qpn[i], 0), 0);
 
@@ -148,4 +218,5 @@ static void queue_pairs(void)
 }
 
 CHECK_SUITE(starved, CHECK_CASE(protection_domains), CHECK_CASE(regions),
-            CHECK_CASE(completion_queues), CHECK_CASE(queue_pairs))
+            CHECK_CASE(windows_and_lists_of_pages), CHECK_CASE(completion_queues),
+            CHECK_CASE(shared_receive_queues), CHECK_CASE(address_handles), CHECK_CASE(queue_pairs))
