@@ -57,7 +57,8 @@ struct rnic_access_peer {
 };
 
 /**
- * Is [va, va + bytes) of @p rkey open for @p access? A zero-length range always is (IBTA 9.7.4.1.5).
+ * Is [va, va + bytes) of @p rkey open for @p access, all of it mapped? A zero-length range always
+ * is (IBTA 9.7.4.1.5).
  */
 bool rnic_access_open(const struct rnic_access_path *path, struct rnic_access_peer peer,
                       uint32_t rkey, uint64_t va, uint64_t bytes, uint32_t access);

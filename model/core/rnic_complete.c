@@ -119,7 +119,7 @@ static void complete_stop_requests(struct rnic_device *dev, struct rnic_qp *qp)
     rnic_device_watch(dev, qp);
 }
 
-/* UC, UD: the send queue stops, receives go on. The next request takes the PSN after the last sent. */
+/* UC, UD: the send queue stops, receives go on. The next request follows the last one sent. */
 static void complete_to_sqe(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
     if (!complete_sq_works(qp))

@@ -68,7 +68,7 @@ struct rnic_rqe {
     struct rnic_sge sge[];
 };
 
-/** Bytes of a send slot that takes a list of @p max_sge entries or @p max_inline bytes of its own. */
+/** Bytes of a send slot for a list of @p max_sge entries or @p max_inline bytes of its own. */
 size_t rnic_ring_wqe_bytes(uint32_t max_sge, uint32_t max_inline);
 
 /** Bytes of a ring's slots: what to allocate. @p slots is rounded up to a power of two. */

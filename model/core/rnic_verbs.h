@@ -138,7 +138,8 @@ struct rnic_send_wr {
             uint64_t compare_add, swap; /* FETCH_AND_ADD: compare_add is added */
         } atomic;
         struct {
-            uint32_t ah, remote_qpn, remote_qkey;
+            uint32_t ah, remote_qpn;
+            uint32_t remote_qkey; /* bit 31 set: the queue pair's own is sent instead */
         } ud;
         struct {
             uint32_t mw;     /* the window's present key */
@@ -249,7 +250,7 @@ struct rnic_qp_attr {
 struct rnic_qp_counters {
     uint64_t tx_packets, tx_bytes; /* requests, line bytes without gap; retransmissions included */
     uint64_t retransmitted_packets;
-    uint64_t rx_packets; /* requests accepted */
+    uint64_t rx_packets;   /* requests accepted */
     uint64_t rx_responses; /* READ and atomic responses placed */
     uint64_t acks_tx, naks_tx, rnr_naks_tx;
     uint64_t acks_rx, naks_rx, rnr_naks_rx;
@@ -260,7 +261,7 @@ struct rnic_qp_counters {
 /* ---- protection domains and regions ---- */
 
 int rnic_alloc_pd(struct rnic_device *dev, uint32_t *pd, uint64_t now_ps);
-/** @return RNIC_ERR_BUSY while a region or queue pair uses it. */
+/** @return RNIC_ERR_BUSY while anything that was made in it is there. */
 int rnic_dealloc_pd(struct rnic_device *dev, uint32_t pd, uint64_t now_ps);
 
 /**
@@ -279,8 +280,8 @@ int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t leng
  *
  * @param page_bytes  a power of two, 4096 at least; @p va + i * page_bytes (rounded down to a page)
  *                    is where page i begins
- * @param pages       one host pointer a page; NULL: not mapped, an access to it is refused. The list
- *                    is copied, the pages are the caller's and must outlive the region
+ * @param pages       one host pointer a page; NULL: not mapped, an access to it is refused. The
+ *                    list is copied, the pages are the caller's and must outlive the region
  * @param n_pages     must cover [va, va + length) exactly
  * @return as rnic_reg_mr, and RNIC_ERR_INVAL for the page size or count
  */
@@ -293,11 +294,14 @@ int rnic_reg_mr_pages(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_
  */
 int rnic_dereg_mr(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
 
-/* ---- memory windows, type 2 (bound with RNIC_WR_BIND_MW, usable on the queue pair that bound) ---- */
+/* ---- memory windows, type 2: bound with RNIC_WR_BIND_MW, for the queue pair that bound ---- */
 
-/** @param key out: rkey of a window that opens nothing yet. @return 0, _NOENT (pd), _LIMIT, _NOMEM */
+/**
+ * @param key out: rkey of a window that opens nothing yet
+ * @return 0, RNIC_ERR_NOENT (pd), _LIMIT (regions and windows), _NOMEM
+ */
 int rnic_alloc_mw(struct rnic_device *dev, uint32_t pd, uint32_t *key, uint64_t now_ps);
-/** @param key any key of the window's slot. @return RNIC_ERR_NOENT: no window. */
+/** Unbinds it. @param key any key of the window's slot. @return RNIC_ERR_NOENT: no window. */
 int rnic_dealloc_mw(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
 
 /* ---- address handles, for UD ---- */
@@ -348,13 +352,22 @@ int rnic_req_notify_cq(struct rnic_device *dev, uint32_t cq, bool solicited_only
 
 /* ---- queue pairs ---- */
 
+/**
+ * New queue pair in RESET.
+ *
+ * @return 0, RNIC_ERR_INVAL (sizes; recovery, or SELECTIVE without a window; a shared receive queue
+ *         of another domain), _NOENT (pd, cq, srq), _UNSUPPORTED (type), _LIMIT, _NOMEM
+ */
 int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *init, uint32_t *qpn,
                    uint64_t now_ps);
 
 /**
  * Change state and attributes; the table of transitions and required attributes is
- * rnic_table_qp.c's. @return RNIC_ERR_INVAL when the transition, an attribute or the mask is not
- * legal: nothing was modified.
+ * rnic_table_qp.c's. RNIC_QP_CUR_STATE: only if cur_qp_state is the state. RESET unbinds the
+ * windows it has bound.
+ *
+ * @return 0; RNIC_ERR_INVAL when the transition, an attribute or the mask is not legal; _BUSY when
+ *         max_dest_rd_atomic changes (SQD) while READs of the peer are still to be answered; _NOMEM
  */
 int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_attr *attr,
                    unsigned mask, uint64_t now_ps);
@@ -371,11 +384,13 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  * Post one send work request. What each service offers (IBTA table 12): RC all, UC SEND and WRITE
  * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM.
  *
- * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31, UD:
- *         beyond the device's MTU, READ: beyond 2^23-1 packets, atomics: not 8 bytes; INLINE with a
- *         READ, an atomic or more than max_inline_data; flags), _FULL (slots are given back when a
- *         later signalled completion is polled), _NOENT (queue pair; UD: address handle). In SQD it
- *         is accepted and waits for RTS; in ERR and SQE it is accepted and flushed.
+ * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31,
+ *         UD: beyond the device's MTU, READ: beyond 2^23-1 packets, atomics: not 8 bytes; READ or
+ *         atomic with max_rd_atomic 0; INLINE with a READ, an atomic or more than max_inline_data;
+ *         flags; UD: remote_qpn beyond 24 bits), _FULL (slots are given back when a later signalled
+ *         completion is polled), _NOENT (queue pair; UD: address handle, also one of another
+ *         domain). In SQD it is accepted and waits for RTS; in ERR and SQE it is accepted and
+ *         flushed. Local operations: sg_list is not looked at.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);

@@ -80,9 +80,10 @@ static void each_refusal_has_its_status(void)
             card_bench_run(&bench, 5000000);
             nak = card_ack(a, bench.options.psn + packet, cases[c].syndrome, 0);
             CHECK_EQ(card_deliver(&bench, a, &nak), WIRE_DROP_NONE);
-            card_expect(a, a->send_cq, packet / 3, cases[c].status);
+            CHECK_EQ(card_expect(a, a->send_cq, packet / 3, cases[c].status).vendor_err,
+                     cases[c].syndrome);
             for (uint64_t i = packet / 3 + 1; i < 3; i++)
-                card_expect(a, a->send_cq, i, RNIC_WC_WR_FLUSH_ERR);
+                CHECK_EQ(card_expect(a, a->send_cq, i, RNIC_WC_WR_FLUSH_ERR).vendor_err, 0);
             card_expect_none(a, a->send_cq);
             card_expect(a, a->recv_cq, 10, RNIC_WC_WR_FLUSH_ERR);
             CHECK_EQ(card_state(a, a->qpn), RNIC_QPS_ERR);
