@@ -172,6 +172,17 @@ void RnicResults::Parameters()
     run.Set("seed", WithUnit(s.run.seed, "count"));
     run.Set(s.run.openEnd ? "duration" : "stop", WithUnit(s.run.stopPs, "ps"));
     run.Set("sample", WithUnit(m_end.samplePs, "ps"));
+    if (!s.events.empty())
+    {
+        RnicJson &events = all.Set("events", RnicJson::Object());
+        for (size_t i = 0; i < s.events.size(); i++)
+        {
+            const std::string key = std::to_string(i);
+            SetText(events, (key + ".kind").c_str(), s.events[i].up ? "link-up" : "link-down");
+            SetText(events, (key + ".of").c_str(), s.events[i].of);
+            events.Set(key + ".at", WithUnit(s.events[i].atPs, "ps"));
+        }
+    }
     if (!s.measures.empty())
     {
         RnicJson &measures = all.Set("measures", RnicJson::Object());
@@ -303,30 +314,6 @@ void RnicResults::Flows()
     }
 }
 
-/* Sizes of 0 are legal, and seldom meant. */
-void RnicResults::NoteNothing(RnicJson &notes) const
-{
-    const RnicJobGraph &graph = m_job.GetGraph();
-    size_t flows = 0;
-    size_t empty = 0;
-    for (const RnicJobTransfer &transfer : graph.transfers)
-    {
-        flows += transfer.collective < 0 ? 1 : 0;
-        empty += transfer.collective < 0 && transfer.bytes == 0 ? 1 : 0;
-    }
-    if (empty > 0)
-    {
-        notes.Push(std::to_string(empty) + " of " + std::to_string(flows) + " flows move 0 bytes");
-    }
-    for (size_t i = 0; i < graph.collectives.size(); i++)
-    {
-        if (graph.collectives[i].bytes == 0)
-        {
-            notes.Push(graph.collectives[i].name + " " + std::to_string(i) + " moves 0 bytes");
-        }
-    }
-}
-
 void RnicResults::Network()
 {
     RnicJson &conservation = m_summary.Set("conservation", RnicJson::Object());
@@ -398,7 +385,6 @@ void RnicResults::Network()
     {
         notes.Push(note);
     }
-    NoteNothing(notes);
     if (cnps == 0 && m_scenario.cc != &rnic_cc_none)
     {
         notes.Push(std::string("congestion control ") + m_scenario.cc->name +

@@ -63,7 +63,6 @@ private:
     void Parameters();
     void Collectives();
     void Flows();
-    void NoteNothing(RnicJson &notes) const;
     void Network();
     void Measures();
     void Speed();

@@ -352,6 +352,25 @@ uint64_t RnicRunner::ExpectedHops(const RnicJobGraph &graph) const
 
 // ---- the run ----
 
+/* Lines that go down or come up, in the engine's own order: the same under both drives. */
+void RnicRunner::ScheduleEvents()
+{
+    struct engine *engine = RnicEngine::Get()->GetEngine();
+    for (const RnicScenarioEvent &event : m_scenario.events)
+    {
+        const uint32_t port = m_nics[event.host]->GetPort();
+        m_lines.push_back(std::make_unique<Line>(Line{engine, port, event.up}));
+        engine_at(engine, port, event.atPs, &Line::Turn, m_lines.back().get());
+    }
+}
+
+void RnicRunner::Line::Turn(void *ctx, uint64_t nowPs)
+{
+    (void)nowPs;
+    const auto *line = static_cast<const Line *>(ctx);
+    engine_set_line(line->engine, line->port, line->up);
+}
+
 /* What traces and series want to know of the cards. */
 void RnicRunner::Observe(RnicJob &job, const std::unique_ptr<RnicBlockTrace> &blocks,
                          const std::unique_ptr<RnicSeries> &series) const
@@ -502,6 +521,7 @@ RnicExit RnicRunner::Run(const std::string &folder)
             Simulator::Remove(stop); // else it would be the end of the run
         });
 
+    ScheduleEvents();
     const auto wallBegin = std::chrono::steady_clock::now();
     const double cpuBegin = CpuSeconds();
     series->Start();
@@ -519,6 +539,10 @@ RnicExit RnicRunner::Run(const std::string &folder)
 
     end.samplePs = series->GetPeriodPs();
     end.notes = series->GetNotes();
+    for (const std::string &note : RnicWorkloadNotes(graph))
+    {
+        end.notes.push_back(note);
+    }
     Ended(job, measures, end);
     return Finish(out, job, *series, end, blocks.get());
 }

@@ -94,6 +94,16 @@ public:
     const RnicJson &GetSummary() const;
 
 private:
+    /** A line that is to go down or come up. */
+    struct Line
+    {
+        struct engine *engine;
+        uint32_t port;
+        bool up;
+
+        static void Turn(void *ctx, uint64_t nowPs);
+    };
+
     void SetNs3(bool built);
     void SetOneNs3(const std::string &name, const std::string &value);
     void RefuseOwnAttribute(const std::string &name) const;
@@ -102,6 +112,7 @@ private:
     void EnablePcap(const std::string &folder);
     void Build();
     uint64_t ExpectedHops(const RnicJobGraph &graph) const;
+    void ScheduleEvents();
     void Observe(RnicJob &job, const std::unique_ptr<RnicBlockTrace> &blocks,
                  const std::unique_ptr<RnicSeries> &series) const;
     void Ended(const RnicJob &job, RnicMeasures &measures, RnicRunEnd &end) const;
@@ -113,6 +124,7 @@ private:
     RnicJson m_summary;
     bool m_full = false; //!< the disk, or what stands for it: a file could not be written
     std::vector<Ptr<RnicNetDevice>> m_nics;
+    std::vector<std::unique_ptr<Line>> m_lines;
 };
 
 } // namespace ns3

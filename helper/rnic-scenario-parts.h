@@ -12,6 +12,12 @@ namespace ns3
 {
 
 /**
+ * Check one [[event]] and append it to scenario.events; topology and run have been read.
+ * @throw RnicScenarioError
+ */
+void RnicReadEvent(RnicTomlDocument &document, const RnicTomlValue &table, RnicScenario &scenario);
+
+/**
  * Check one [[measure]] and append it to scenario.measures; topology, workload and run have been
  * read. @throw RnicScenarioError
  */

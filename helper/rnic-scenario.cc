@@ -69,6 +69,7 @@ private:
     void CheckWorkload();
     void Flow(const RnicTomlValue &value, size_t count);
     void Run();
+    void Events();
     void Measures();
     void Expects();
     void Ns3();
@@ -91,6 +92,7 @@ RnicScenario Reader::Read()
     {
         top.Key(name, [](const RnicTomlValue &value) { value.Table(); });
     }
+    top.Key("event", [](const RnicTomlValue &value) { value.Array("[[event]] tables"); });
     top.Key("measure", [](const RnicTomlValue &value) { value.Array("[[measure]] tables"); });
     top.Key("expect", [](const RnicTomlValue &value) { value.Array("[[expect]] tables"); });
     top.Read(nullptr);
@@ -101,6 +103,7 @@ RnicScenario Reader::Read()
     Workload();
     CheckWorkload();
     Run();
+    Events();
     Measures();
     Expects();
     Ns3();
@@ -414,6 +417,20 @@ void Reader::Run()
     section.Read(&m_s.places);
 }
 
+void Reader::Events()
+{
+    toml::node *node = m_document.Root().get("event");
+    if (node == nullptr)
+    {
+        return;
+    }
+    for (const RnicTomlValue &value :
+         RnicTomlValue(m_document, "event", *node).Array("[[event]] tables"))
+    {
+        RnicReadEvent(m_document, value, m_s);
+    }
+}
+
 void Reader::Measures()
 {
     toml::node *node = m_document.Root().get("measure");
@@ -505,7 +522,7 @@ namespace
 bool IsShort(const std::string &set)
 {
     static const std::vector<std::string> sections = {
-        "topology", "switch", "nic", "cc", "workload", "run", "ns3", "measure", "expect"};
+        "topology", "switch", "nic", "cc", "workload", "run", "ns3", "event", "measure", "expect"};
     const std::string key = set.substr(0, set.find('='));
     return set.find('=') != std::string::npos && !key.empty() &&
            key.find('.') == std::string::npos &&

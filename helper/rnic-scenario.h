@@ -79,6 +79,15 @@ struct RnicScenarioRun
     int64_t suppressPlacement = -1; //!< tests: undo the placement of this transfer
 };
 
+/** [[event]]: the line of a host goes down or comes up */
+struct RnicScenarioEvent
+{
+    uint64_t atPs = 0;
+    bool up = false;
+    std::string of; //!< as written
+    uint32_t host = 0;
+};
+
 /** [[measure]]: a mean over an interval, into summary.json as measures.NAME */
 struct RnicScenarioMeasure
 {
@@ -146,6 +155,7 @@ struct RnicScenario
     rnic_dcqcn_params dcqcn;
     RnicScenarioWorkload workload;
     RnicScenarioRun run;
+    std::vector<RnicScenarioEvent> events; //!< as written, in any order
     std::vector<RnicScenarioMeasure> measures;
     std::vector<RnicScenarioExpect> expects;
     std::vector<std::pair<std::string, std::string>> ns3; //!< attribute path or name, value

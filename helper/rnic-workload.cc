@@ -170,4 +170,29 @@ RnicJobGraph RnicMakeWorkload(const RnicScenario &scenario)
     return graph;
 }
 
+std::vector<std::string> RnicWorkloadNotes(const RnicJobGraph &graph)
+{
+    std::vector<std::string> notes;
+    size_t flows = 0;
+    size_t empty = 0;
+    for (const RnicJobTransfer &transfer : graph.transfers)
+    {
+        flows += transfer.collective < 0 ? 1 : 0;
+        empty += transfer.collective < 0 && transfer.bytes == 0 ? 1 : 0;
+    }
+    if (empty > 0)
+    {
+        notes.push_back(std::to_string(empty) + " of " + std::to_string(flows) +
+                        " flows move 0 bytes");
+    }
+    for (size_t i = 0; i < graph.collectives.size(); i++)
+    {
+        if (graph.collectives[i].bytes == 0)
+        {
+            notes.push_back(graph.collectives[i].name + " " + std::to_string(i) + " moves 0 bytes");
+        }
+    }
+    return notes;
+}
+
 } // namespace ns3

@@ -15,6 +15,9 @@ namespace ns3
 /** @return the job of a scenario. @throw RnicScenarioError: flows that cannot be executed. */
 RnicJobGraph RnicMakeWorkload(const RnicScenario &scenario);
 
+/** @return what is legal in a job and seldom meant, a line each: sizes of 0. */
+std::vector<std::string> RnicWorkloadNotes(const RnicJobGraph &graph);
+
 /**
  * Ring all-reduce of @p bytes (whole float32) over all hosts, appended to @p graph: 2(N-1) steps,
  * each rank sends one chunk to its right neighbour in each.

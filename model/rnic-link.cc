@@ -128,6 +128,14 @@ struct engine_link_params RnicLink::GetLinkParams(uint32_t from) const
     return params;
 }
 
+void RnicLink::SetUp(bool up)
+{
+    NS_ABORT_MSG_UNLESS(m_engine, "this link joins no ports yet");
+    m_engine->Enter();
+    NS_ABORT_MSG_IF(engine_set_line(m_engine->GetEngine(), m_devices[0]->GetPort(), up) != 0,
+                    "the engine does not know this link");
+}
+
 Ptr<RnicPortDevice> RnicLink::GetPeer(const RnicPortDevice *device) const
 {
     return PeekPointer(m_devices[0]) == device ? m_devices[1] : m_devices[0];

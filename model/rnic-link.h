@@ -43,6 +43,12 @@ public:
     /** @returns rate of what @p device sends. */
     uint64_t GetRateBps(const RnicPortDevice *device) const;
 
+    /**
+     * From now on the line is up, as at first, or down: both directions lose what is on it and what
+     * is sent (RnicNetDevice and RnicSwitchPort drop it as "link_down"). No route changes.
+     */
+    void SetUp(bool up);
+
     // Channel
     std::size_t GetNDevices() const override;
     Ptr<NetDevice> GetDevice(std::size_t i) const override;

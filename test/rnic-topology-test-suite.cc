@@ -255,6 +255,53 @@ private:
     uint64_t m_bps[3]; //!< of host 0, 1 and the target
 };
 
+/** A line that is down for 40 us holds its flow up for as long, and no other. */
+class RnicLinkDownTestCase : public TestCase
+{
+public:
+    RnicLinkDownTestCase() : TestCase("a line goes down at 10 us and up at 50 us")
+    {
+    }
+
+private:
+    void DoRun() override
+    {
+        Hosts net(3);
+        Ptr<RnicSwitchDevice> device = net.m_helper.InstallSwitch(CreateObject<Node>(), 3);
+        std::vector<Ptr<RnicLink>> links;
+        struct rnic_params params = rnic_params_ideal();
+
+        params.timeout = 2; // 16.4 us
+        net.m_helper.SetNicParams(params);
+        net.Rate(100 * GBPS);
+        for (uint32_t host = 0; host < 3; host++)
+        {
+            links.push_back(net.m_helper.Connect(net.Install(), device));
+        }
+        RnicHelper::PopulateRoutes();
+        net.Verbs(65536, 4096);
+        net.Flow(0, 2, 65536, 16);
+        net.Flow(1, 2, 65536, 1);
+        Simulator::Schedule(MicroSeconds(10), &RnicLink::SetUp, links[0], false);
+        Simulator::Schedule(MicroSeconds(50), &RnicLink::SetUp, links[0], true);
+        Simulator::Run();
+        for (uint32_t host = 0; host < 2; host++)
+        {
+            for (const struct rnic_wc &wc : net.Poll(host))
+            {
+                NS_TEST_EXPECT_MSG_EQ(wc.status, RNIC_WC_SUCCESS, "the flow goes on");
+            }
+        }
+        const auto *mine = PortCounters(device->GetPort(0));
+        const auto *other = PortCounters(device->GetPort(1));
+        const double end = engine_last_ps(RnicEngine::Get()->GetEngine()) / 1e12;
+        NS_TEST_EXPECT_MSG_GT(mine->drops[WIRE_DROP_LINK_DOWN], 0, "lost on the line");
+        NS_TEST_EXPECT_MSG_EQ(other->drops[WIRE_DROP_LINK_DOWN], 0, "of that host only");
+        NS_TEST_EXPECT_MSG_GT(end, 16 * 65536 * 8 / 100e9 + 40e-6, "later by at least that");
+        NS_TEST_EXPECT_MSG_LT(end, 17 * 66600 * 8 / 100e9 + 100e-6, "and not much later");
+    }
+};
+
 class RnicTopologyTestSuite : public TestSuite
 {
 public:
@@ -265,6 +312,7 @@ public:
         AddTestCase(new RnicParallelLinksTestCase);
         AddTestCase(new RnicMixedSpeedsTestCase(true));
         AddTestCase(new RnicMixedSpeedsTestCase(false));
+        AddTestCase(new RnicLinkDownTestCase);
     }
 };
 

@@ -70,9 +70,9 @@ int engine_connect(struct engine *engine, uint32_t a, uint32_t b,
                    uint32_t max_frame_bytes);
 
 /**
- * The line at @p port goes down or comes up, both directions, at engine_now_ps. What was on it when
- * it went down is lost, and so is all that begins before it is up again (WIRE_DROP_LINK_DOWN), pause
- * frames too. Nobody notices at once: MACs send on, routes stay.
+ * The line at @p port goes down or comes up, both directions, at engine_now_ps. Lost is what was on
+ * it when it went down, and all that begins before it is up again, pause frames too
+ * (WIRE_DROP_LINK_DOWN). Nobody notices at once: MACs send on, routes stay.
  * @return 0, -1: no such port, or it is not connected.
  */
 int engine_set_line(struct engine *engine, uint32_t port, bool up);

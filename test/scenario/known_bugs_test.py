@@ -361,7 +361,62 @@ class Collectives(RunnerCase):
         self.assertIs(run.summary["collectives"][0]["verified"], True)
 
 
+def event(at, kind, of="host0"):
+    return f'[[event]]\nat = "{at}"\nkind = "{kind}"\nof = "{of}"\n'
+
+
 class Lines(RunnerCase):
+    CUT = PLAIN.format(hosts=3).replace("mtu = 1024", "mtu = 1024\ntimeout = 2") + \
+        flow(0, 2, '"1MB"') + flow(1, 0, '"100KB"', 'start = "100us"')
+
+    def ends(self, events, *sets):
+        run = self.good(self.run_text(self.CUT + "".join(events), *sets))
+        self.assertEqual(run.summary["flows"]["completed"], 2)
+        return [row["end_ps"] for row in run.table("flows")], run.summary["conservation"]
+
+    def test_a_line_is_cut_and_the_flow_goes_on(self):
+        whole, frames = self.ends([])
+        self.assertEqual(frames["frames_dropped_total"], 0)
+        cut, frames = self.ends([event("10us", "link-down"), event("50us", "link-up")])
+        self.assertGreaterEqual(cut[0] - whole[0], 40000000)
+        self.assertLess(cut[0] - whole[0], 40000000 + 2 * 16384000)
+        self.assertAlmostEqual(cut[1], whole[1], delta=500000)  # shares the line with ACKs
+        dropped = {name for name, count in frames["frames_dropped"].items() if count > 0}
+        self.assertIn("link_down", dropped)
+        self.assertLessEqual(dropped, {"link_down", "psn_gap", "duplicate", "stale_ack"})
+
+    def test_any_number_of_cuts_in_any_order(self):
+        events = [event("10us", "link-down"), event("30us", "link-up"),
+                  event("60us", "link-down", "host2"), event("80us", "link-up", "host2")]
+        one = self.ends(events)
+        self.assertGreaterEqual(one[0][0] - self.ends([])[0][0], 40000000)
+        self.assertEqual(self.ends(events[::-1]), one)
+        self.assertEqual(self.ends(events, "run.drive=wake"), one)
+        self.assertNotEqual(self.ends(events[:2]), one)
+
+    def test_a_cut_that_stays_is_an_error_that_is_named(self):
+        run = self.run_text(self.CUT + event("10us", "link-down"))
+        self.assertEqual(run.status, 1)
+        self.assertIn("RETRY_EXC_ERR", run.err)
+        self.assertEqual(run.summary["parameters"]["events"]["0.at"],
+                         {"value": 10000000, "unit": "ps"})
+
+    def test_events_that_cannot_be(self):
+        for text, also in ((event("10", "link-down"), "has no unit"),
+                           (event("2s", "link-down"), "too large"),
+                           (event("1us", "down"), "link-down, link-up"),
+                           (event("1us", "link-up", "host3"), "write a number below 3"),
+                           (event("1us", "link-up", "switch0 port 1"), '"host0"'),
+                           ('[[event]]\nat = "1us"\nkind = "link-up"\n', "needs at, kind and of"),
+                           ("[event]\nat = 1\n", "[[event]] tables"),
+                           (event("1us", "link-up") + "till = 3\n", "unknown key")):
+            with self.subTest(text):
+                run = self.run_text(self.CUT + text)
+                self.assertEqual(run.status, 2, run.out + run.err)
+                self.assertIn(also, run.err)
+                self.assertIn("event", run.err)
+                self.assertEqual(run.err.count("\n"), 1)
+
     def test_two_hosts_and_no_switch(self):
         text = PLAIN.format(hosts=2).replace("hosts = 2", 'kind = "two-hosts"')
         run = self.good(self.run_text(text + flow(0, 1, 5000) + flow(1, 0, 5000)))
