@@ -54,6 +54,11 @@ class Description:
         """Those of them that are compiled."""
         return [path for path in self.listed(*kinds) if path.endswith((".c", ".cc"))]
 
+    def whole(self, source):
+        """A program with its parts: those of tool rnic-x are the files rnic-x-*."""
+        parts = os.path.splitext(source)[0] + "-"
+        return [source] + [path for path in self.sources("toolpart") if path.startswith(parts)]
+
     def c_sources(self):
         return self.sources("wire", "core", "fabric", "engine")
 
@@ -148,7 +153,7 @@ def c_library(bld, rnic):
               defines=[] if bld.env.RNIC_ASSERTS else ["NDEBUG"],
               includes=C_FOLDERS, export_includes=C_FOLDERS, use="M")
     for source in rnic.sources("tool"):
-        bld.program(target=stem(source), source=source, cflags=flags, use="rnic-c")
+        bld.program(target=stem(source), source=rnic.whole(source), cflags=flags, use="rnic-c")
 
 
 def c_tests(bld, rnic):
@@ -240,7 +245,7 @@ def build_module(bld, rnic):
     kinds = ["example", "tool"] + (["runner"] if bld.env.RNIC_TOML else [])
     for source in rnic.sources(*kinds):
         program = bld.create_ns3_program(stem(source), ["rnic"] + NS3_MODULES)
-        program.source = source
+        program.source = rnic.whole(source)
         program.env.append_value("CFLAGS", rnic.c_flags)
         program.includes = [program.includes] + folders
         program.cxxflags = ["-std=c++17"]

@@ -6,7 +6,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from analysis.cli import bench, build, decode, gallery, plot, run, setup, test  # noqa: E402
+from analysis.cli import bench, build, decode, gallery, play, plot, replay  # noqa: E402
+from analysis.cli import run, setup, test  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
 
 COMMANDS = {
@@ -14,7 +15,9 @@ COMMANDS = {
     "test": (test.main, "run all tests, the fast ones first"),
     "plot": (plot.main, "draw a results folder again, or many together"),
     "gallery": (gallery.main, "run small scenarios and make doc/gallery.rst with their pictures"),
+    "play": (play.main, "show one operation between two hosts, packet by packet"),
     "decode": (decode.main, "print a capture, one line a frame, and check it"),
+    "replay": (replay.main, "captured traffic of other cards against a card of this model"),
     "bench": (bench.main, "measure the speed beside a yardstick of stock ns-3"),
     "setup": (setup.main, "install the packages that are missing"),
     "build": (build.main, "build the module and the runner into build/"),
