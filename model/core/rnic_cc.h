@@ -130,6 +130,8 @@ extern const struct rnic_cc_ops rnic_cc_dcqcn;
 
 /** All controls, NULL-terminated; what a scenario may name. */
 extern const struct rnic_cc_ops *const rnic_cc_all[];
+/* What a card has when nobody says: of ns-3's attribute and of scenarios. */
+#define RNIC_CC_DEFAULT "dcqcn"
 
 /** @return the control of that name or NULL. */
 const struct rnic_cc_ops *rnic_cc_find(const char *name);

@@ -203,7 +203,8 @@ static void response_held(struct rnic_device *dev, struct rnic_qp *qp, uint64_t 
 
     while (qp->replay.reads > 0 &&
            (frame = rnic_rx_hold_take(&qp->held_responses, qp->replay.psn_read)) != NULL)
-        (void)response_data(dev, qp, frame, at_ps);
+        if (rnic_tx_replay_response(&qp->replay, frame->psn, at_ps) == RNIC_TX_REPLAY_EXPECTED)
+            (void)response_data(dev, qp, frame, at_ps);
     if (qp->replay.reads > 0 && qp->held_responses.held > 0)
         rnic_device_verdict(dev, qp, rnic_tx_replay_lost(&qp->replay), at_ps);
 }

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define TX_PSNS_MAX 0x7FFFFFu /* PSNs in flight at most, 2^23 - 1; IBTA 9.7.2 */
-
 /* ---- may it be sent? ---- */
 
 /* SEND and WRITE with immediate use a receive request of the peer. */
@@ -33,7 +31,7 @@ static bool tx_may_start(const struct rnic_qp *qp)
         if (asks && replay->reads >= qp->max_rd_atomic)
             return false;
     }
-    if (asks && in_flight > 0 && in_flight + wqe->packets - qp->cur_packet > TX_PSNS_MAX)
+    if (asks && in_flight > 0 && in_flight + wqe->packets - qp->cur_packet > WIRE_PSNS_MAX)
         return false;
     /* Out of credit one packet at a time may ask: the peer answers with credits or RNR. */
     return !qp->checks_credits || !tx_uses_receive(wqe) || in_flight == 0 ||

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic_rx_check.h"
 
-#define CHECK_PACKETS_MAX 0x7FFFFFu /* of a READ: half the PSN space would be no order any more */
-
 /* Go-back-0: the open message begins again. */
 static bool check_restarts(const struct rnic_qp *qp, wire_psn psn, uint16_t is)
 {
@@ -114,8 +112,7 @@ bool rnic_rx_check_length(const struct rnic_qp *qp, const struct wire_frame *fra
 
     if (is & WIRE_IS_READ)
         return frame->payload_bytes == 0 && frame->dma_bytes <= WIRE_MESSAGE_MAX &&
-               ((uint64_t)frame->dma_bytes + qp->mtu_bytes - 1) >> qp->mtu_shift <=
-                   CHECK_PACKETS_MAX;
+               ((uint64_t)frame->dma_bytes + qp->mtu_bytes - 1) >> qp->mtu_shift <= WIRE_PSNS_MAX;
     if (is & WIRE_IS_ATOMIC)
         return frame->payload_bytes == 0 && (frame->va & 7) == 0;
     if (!check_payload(qp, frame->payload_bytes, is))

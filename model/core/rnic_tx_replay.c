@@ -128,11 +128,13 @@ enum rnic_tx_replay_verdict rnic_tx_replay_lost(struct rnic_tx_replay *replay)
 
     if (replay->rnr_wait || (replay->nak_seen && replay->nak_psn.v == psn.v))
         return RNIC_TX_REPLAY_NOTHING;
-    if (replay->retry_left == 0)
+    if (!replay->patient && replay->retry_left == 0)
         return RNIC_TX_REPLAY_RETRY_EXC;
-    replay->retry_left--;
-    replay->nak_seen = true;
-    replay->nak_psn = psn;
+    if (!replay->patient) {
+        replay->retry_left--;
+        replay->nak_seen = true;
+        replay->nak_psn = psn;
+    }
     replay_go_back(replay);
     replay_check(replay);
     return RNIC_TX_REPLAY_RESEND;

@@ -35,6 +35,8 @@ struct rnic_tx_replay {
     bool rnr_wait;     /* deadline_ps is the end of an RNR wait: nothing may be sent */
     uint8_t retry_max, retry_left;
     uint8_t rnr_max, rnr_left; /* 7: without end */
+    bool patient;              /* go-back-0: the same NAK comes after every pass, and uses up no
+                                  retry: there is no progress that would give it back */
     bool selective;            /* a loss does not move psn_next: rnic_tx_sack knows what is lost */
     uint32_t low_packets;      /* selective: with at most so many in flight ... */
     uint64_t low_timeout_ps;   /* ... this is the timeout */

@@ -31,7 +31,7 @@ void rnic_tx_sack_reset(struct rnic_tx_sack *sack, wire_psn una)
     if (sack->bits == NULL)
         return;
     memset(sack->bits, 0, sack_bytes(sack));
-    sack->recovering = false;
+    sack->recovering = sack->oldest = false;
     sack->newest = una;
 }
 
@@ -68,6 +68,8 @@ bool rnic_tx_sack_report(struct rnic_tx_sack *sack, wire_psn una, wire_psn psn, 
 void rnic_tx_sack_again(struct rnic_tx_sack *sack, wire_psn una, wire_psn sent)
 {
     sack_begin(sack, una, sent);
+    sack->oldest = true;
+    sack->oldest_psn = una;
 }
 
 void rnic_tx_sack_advance(struct rnic_tx_sack *sack, wire_psn before, wire_psn una)
@@ -94,7 +96,7 @@ bool rnic_tx_sack_lost(struct rnic_tx_sack *sack, wire_psn una, wire_psn *psn)
         return false;
     if (wire_psn_diff(una, sack->next) > 0)
         sack->next = una;
-    if (sack->next.v == una.v) { /* the oldest one is missing, whatever arrived behind it */
+    if (sack->oldest && sack->oldest_psn.v == una.v) {
         *psn = una;
         return true;
     }
@@ -109,4 +111,5 @@ bool rnic_tx_sack_lost(struct rnic_tx_sack *sack, wire_psn una, wire_psn *psn)
 void rnic_tx_sack_sent(struct rnic_tx_sack *sack, wire_psn psn, uint32_t psns)
 {
     sack->next = wire_psn_add(psn, psns);
+    sack->oldest = false;
 }

@@ -23,9 +23,11 @@ struct rnic_tx_sack {
     uint64_t *bits; /* by PSN: it has arrived; NULL: not selective repeat */
     uint32_t mask;  /* bits - 1 */
     bool recovering;
-    wire_psn recover; /* recovery ends when psn_una gets here */
-    wire_psn newest;  /* newest that arrived out of order, else psn_una */
-    wire_psn next;    /* lost ones from here on are still to be sent again */
+    bool oldest; /* oldest_psn, when still unacknowledged, is to be sent again, whatever is ... */
+    wire_psn oldest_psn; /* ... known of it */
+    wire_psn recover;    /* recovery ends when psn_una gets here */
+    wire_psn newest;     /* newest that arrived out of order, else psn_una */
+    wire_psn next;       /* lost ones from here on are still to be sent again */
 };
 
 /** Have bits for @p packets packets in flight. @return false: out of memory. */

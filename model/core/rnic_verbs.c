@@ -7,7 +7,6 @@
 #include "rnic_tx_rate.h"
 #include "rnic_verbs_shared.h"
 
-#define VERBS_READ_PACKETS_MAX 0x7FFFFFu /* 2^23 - 1: a READ is in flight as a whole */
 #define VERBS_QKEY_OF_QP 0x80000000u /* IBTA 10.2.5: such a request takes the queue pair's own */
 #define VERBS_SSN_MASK 0xFFFFFFu
 
@@ -51,7 +50,8 @@ static bool verbs_init_valid(const struct rnic_params *params, const struct rnic
     if (init->type != RNIC_QPT_RC)
         return true;
     return (unsigned)init->recovery <= RNIC_RECOVER_SELECTIVE &&
-           !(init->recovery == RNIC_RECOVER_SELECTIVE && init->window_bytes == 0);
+           !(init->recovery == RNIC_RECOVER_SELECTIVE && init->window_bytes == 0) &&
+           !(init->recovery == RNIC_RECOVER_GO_BACK_0 && init->window_bytes != 0);
 }
 
 int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *asked, uint32_t *qpn,
@@ -156,6 +156,8 @@ static uint32_t verbs_window(const struct rnic_device *dev, const struct rnic_qp
     uint32_t most = (uint32_t)dev->params.max_in_flight;
     uint32_t window = qp->init.window_bytes >> mtu_shift;
 
+    if (qp->type == RNIC_QPT_RC && qp->init.recovery == RNIC_RECOVER_GO_BACK_0)
+        return WIRE_PSNS_MAX; /* of a message nothing is acknowledged before its end */
     if (qp->type != RNIC_QPT_RC || qp->init.window_bytes == 0 || window > most)
         return most;
     return window > 0 ? window : 1;
@@ -232,6 +234,7 @@ static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     const struct rnic_qp_attr *attr = &qp->attr;
 
     rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt, attr->rnr_retry);
+    qp->replay.patient = qp->init.recovery == RNIC_RECOVER_GO_BACK_0;
     if (verbs_is_selective(qp)) {
         rnic_tx_replay_selective(&qp->replay, dev->params.rto_high_ps, dev->params.rto_low_ps,
                                  (uint32_t)dev->params.rto_low_packets);
@@ -289,10 +292,8 @@ static void verbs_enter(struct rnic_device *dev, struct rnic_qp *qp, enum rnic_q
         rnic_complete_drain(dev, qp, now_ps);
         return;
     }
-    if (qp->state == RNIC_QPS_RTS) {
-        qp->drain_told = true;
+    if (qp->state == RNIC_QPS_RTS)
         qp->sq_end = qp->sq.head;
-    }
     if (qp->state == RNIC_QPS_RTS || qp->state == RNIC_QPS_SQD) {
         rnic_device_ready(dev, qp, now_ps, now_ps);
         rnic_device_respond_ready(dev, qp, now_ps, now_ps);
@@ -437,10 +438,13 @@ static bool verbs_send_valid(const struct rnic_device *dev, const struct rnic_qp
         return false;
     if (qp->type == RNIC_QPT_UD)
         return *length <= dev->params.mtu_bytes && wr->ud.remote_qpn <= WIRE_PSN_MASK;
-    if (!reads || !sends)
+    if (!sends)
         return true;
-    return qp->max_rd_atomic > 0 &&
-           rnic_tx_build_packets(qp, (uint32_t)*length) <= VERBS_READ_PACKETS_MAX;
+    if (reads && qp->max_rd_atomic == 0)
+        return false;
+    if (!reads && qp->init.recovery != RNIC_RECOVER_GO_BACK_0)
+        return true;
+    return rnic_tx_build_packets(qp, (uint32_t)*length) <= WIRE_PSNS_MAX;
 }
 
 /* What a request on the ring still lacks: its numbers and, for UD, its address. */

@@ -194,7 +194,8 @@ struct rnic_qp_init_attr {
     bool e2e_credits;            /* RC: heed and send end-to-end credits (IBTA 9.7.7.2) */
     enum rnic_recovery recovery; /* RC */
     uint32_t window_bytes;       /* RC: at most so many bytes unacknowledged, at least one packet;
-                              0: no window. SELECTIVE needs one: the BDP of the longest path */
+                              0: no window. SELECTIVE needs one, the BDP of the longest path;
+                              GO_BACK_0 may have none */
 };
 
 enum rnic_qp_attr_mask { /* names as in verbs.h */
@@ -385,7 +386,7 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM.
  *
  * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31,
- *         UD: beyond the device's MTU, READ: beyond 2^23-1 packets, atomics: not 8 bytes; READ or
+ *         UD: beyond the device's MTU, READ and GO_BACK_0: beyond 2^23-1 packets, atomics: not 8 bytes; READ or
  *         atomic with max_rd_atomic 0; INLINE with a READ, an atomic or more than max_inline_data;
  *         flags; UD: remote_qpn beyond 24 bits), _FULL (slots are given back when a later signalled
  *         completion is polled), _NOENT (queue pair; UD: address handle, also one of another

@@ -36,6 +36,7 @@
 /* ---- PSN ---- */
 
 #define WIRE_PSN_MASK 0xFFFFFFu
+#define WIRE_PSNS_MAX 0x7FFFFFu /* in flight at most, 2^23 - 1: half of them have an order */
 
 typedef struct {
     uint32_t v; /* 0 .. 2^24-1 */
