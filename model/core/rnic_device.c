@@ -156,6 +156,7 @@ static void timers_retry(struct rnic_device *dev, uint64_t now_ps)
     for (uint32_t i = 0; i < dev->qps.n; i++) {
         struct rnic_qp *qp = dev->qps.qp[i];
         enum rnic_tx_replay_verdict verdict;
+        bool rnr;
 
         if (qp == NULL)
             continue;
@@ -163,11 +164,12 @@ static void timers_retry(struct rnic_device *dev, uint64_t now_ps)
             rnic_device_watch(dev, qp);
             continue;
         }
-        if (!qp->replay.rnr_wait) {
+        rnr = qp->replay.rnr_wait;
+        verdict = rnic_tx_replay_expired(&qp->replay, now_ps);
+        if (!rnr && verdict != RNIC_TX_REPLAY_NOTHING) {
             qp->counters.timeouts++;
             dev->counters.timeouts++;
         }
-        verdict = rnic_tx_replay_expired(&qp->replay, now_ps);
         rnic_device_verdict(dev, qp, verdict, now_ps);
     }
 }

@@ -16,11 +16,18 @@ static void replay_check(const struct rnic_tx_replay *replay)
         WIRE_ASSERT(replay->deadline_ps == WIRE_NEVER);
 }
 
-static uint64_t replay_deadline_ps(const struct rnic_tx_replay *replay, uint64_t now_ps)
+/* When a timer that was started at `armed_ps` runs out. */
+static uint64_t replay_runs_out(const struct rnic_tx_replay *replay, uint64_t armed_ps)
 {
     if (replay->selective && rnic_tx_replay_in_flight(replay) <= replay->low_packets)
-        return now_ps + replay->low_timeout_ps;
-    return replay->timeout_ps == 0 ? WIRE_NEVER : now_ps + replay->timeout_ps;
+        return armed_ps + replay->low_timeout_ps;
+    return replay->timeout_ps == 0 ? WIRE_NEVER : armed_ps + replay->timeout_ps;
+}
+
+static uint64_t replay_deadline_ps(struct rnic_tx_replay *replay, uint64_t now_ps)
+{
+    replay->armed_ps = now_ps;
+    return replay_runs_out(replay, now_ps);
 }
 
 static void replay_rearm(struct rnic_tx_replay *replay, uint64_t now_ps)
@@ -226,6 +233,11 @@ enum rnic_tx_replay_verdict rnic_tx_replay_rnr(struct rnic_tx_replay *replay, wi
 enum rnic_tx_replay_verdict rnic_tx_replay_expired(struct rnic_tx_replay *replay, uint64_t now_ps)
 {
     WIRE_ASSERT(replay->deadline_ps <= now_ps);
+    if (replay->selective && !replay->rnr_wait) {
+        replay->deadline_ps = replay_runs_out(replay, replay->armed_ps);
+        if (replay->deadline_ps > now_ps)
+            return RNIC_TX_REPLAY_NOTHING;
+    }
     if (!replay->rnr_wait) { /* an RNR wait costs no retry */
         if (replay->retry_left == 0)
             return RNIC_TX_REPLAY_RETRY_EXC;

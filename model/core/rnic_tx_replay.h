@@ -40,6 +40,7 @@ struct rnic_tx_replay {
     bool selective;            /* a loss does not move psn_next: rnic_tx_sack knows what is lost */
     uint32_t low_packets;      /* selective: with at most so many in flight ... */
     uint64_t low_timeout_ps;   /* ... this is the timeout */
+    uint64_t armed_ps;         /* since when the timer runs */
     uint64_t timeout_ps;       /* 4.096 us << exponent; 0: no timer */
     uint64_t deadline_ps;      /* WIRE_NEVER while nothing is in flight and no RNR wait */
 };
@@ -137,7 +138,10 @@ enum rnic_tx_replay_verdict rnic_tx_replay_nak(struct rnic_tx_replay *replay, wi
 enum rnic_tx_replay_verdict rnic_tx_replay_rnr(struct rnic_tx_replay *replay, wire_psn psn,
                                                uint8_t code, uint64_t now_ps);
 
-/** The deadline passed. @return RESEND (timeout, or end of an RNR wait) or RETRY_EXC. */
+/**
+ * The deadline passed. @return RESEND (timeout, or end of an RNR wait), RETRY_EXC, or NOTHING:
+ * selective repeat waits longer, for there is more in flight than when the timer was started.
+ */
 enum rnic_tx_replay_verdict rnic_tx_replay_expired(struct rnic_tx_replay *replay, uint64_t now_ps);
 
 #endif
