@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Change one token of model/core, many times, and count how many changes the C tests notice.
 
-    python3 test/mutate.py [N] [--seed S] [--only FILE]    200 mutants if not given
+    python3 test/mutate.py [N] [--seed S] [--only FILE] [--plain]    200 mutants if not given
 
 The changes (operators) are chosen by the seed, over the files by their size; the same seed and
 source give the same mutants. One that does not compile, or whose optimised object code is the same,
 is thrown away and replaced by another. Each runs against the C tests of core: the test of its file
 first, then what killed others of that file, then the rest, the simulation with a few seeds, and at
-last all of them once more with sanitizers. What ends in another way than with status 0 kills it: a
+last all of them once more with sanitizers (not with --plain). What ends in another way than with status 0 kills it: a
 check, an assertion, a signal, a time limit. Lines of WIRE_ASSERT are not changed.
 
 A mutant that can not be told from the original by any test is excused in
@@ -294,8 +294,8 @@ class Killer:
                                            for outcome in failed))
 
 
-def run_all(killer, mutants):
-    """Plain first; what survives once more with sanitizers."""
+def run_all(killer, mutants, plain):
+    """Without sanitizers first; what survives once more with them, unless only plain is wanted."""
     begin = time.monotonic()
     done = [0]
 
@@ -311,7 +311,7 @@ def run_all(killer, mutants):
 
     rig.each(one, list(enumerate(mutants)))
     left = [mutant for mutant in mutants if mutant.killer is None]
-    if left:
+    if left and not plain:
         print(f"{len(left)} live; once more with sanitizers", flush=True)
         killer.prepare(killer.sanitized)
         rig.each(lambda item: killer.kill(item[1], killer.sanitized, f"s{item[0]}"),
@@ -357,6 +357,8 @@ def main():
     parser.add_argument("count", nargs="?", type=int, default=MUTANTS, metavar="N")
     parser.add_argument("--seed", type=int, default=None, help="1 .. 2^31; else drawn and printed")
     parser.add_argument("--only", metavar="FILE", help="change this file alone")
+    parser.add_argument("--plain", action="store_true",
+                        help="do not run survivors again with sanitizers")
     options = parser.parse_args()
     os.chdir(rig.ROOT)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 1 << 31)
@@ -380,7 +382,7 @@ def main():
         mutants = chooser.choose(paths, options.count)
         print(f"{chooser.broken} that do not compile and {chooser.same} with the same object code "
               "thrown away", flush=True)
-        run_all(killer, mutants)
+        run_all(killer, mutants, options.plain)
         every = [mutant for path in {path for path, _, _ in excused} if path in paths
                  for mutant in mutants_of(path, nexts)]
         mine = [entry for entry in excused if options.only in (None, entry[0])]
