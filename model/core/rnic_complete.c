@@ -82,14 +82,9 @@ static bool complete_is_done(const struct rnic_qp *qp, const struct rnic_wqe *wq
     return wire_psn_diff(qp->replay.psn_una, wire_psn_add(wqe->psn, wqe->packets)) >= 0;
 }
 
-static bool complete_sq_works(const struct rnic_qp *qp)
-{
-    return qp->state != RNIC_QPS_ERR && qp->state != RNIC_QPS_SQE;
-}
-
 void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
-    while (complete_sq_works(qp) && qp->sq_una != qp->sq.head) {
+    while (qp->sq_una != qp->sq.head) { /* when a completion fails the queue pair, none is left */
         const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_una);
 
         /* All before it are acknowledged. Its own packets that left may never be: nobody asked. */
@@ -122,8 +117,8 @@ static void complete_stop_requests(struct rnic_device *dev, struct rnic_qp *qp)
 /* UC, UD: the send queue stops, receives go on. The next request follows the last one sent. */
 static void complete_to_sqe(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
-    if (!complete_sq_works(qp))
-        return;
+    if (qp->state == RNIC_QPS_ERR)
+        return; /* its completion found the CQ full */
     qp->state = RNIC_QPS_SQE;
     complete_stop_requests(dev, qp);
     qp->psn_post = qp->replay.psn_next;

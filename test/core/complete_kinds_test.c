@@ -119,6 +119,32 @@ static void local_operations_complete_in_order(void)
     card_bench_close(&bench);
 }
 
+/* In SQD a bind waits as any request: the acknowledge of the one before it does not complete it. */
+static void a_local_operation_waits_in_sqd(void)
+{
+    struct rnic_send_wr wr;
+    struct wire_frame ack;
+    uint32_t mw;
+
+    open_bench(RNIC_QPT_RC, 0);
+    CARD_OK(a, rnic_alloc_mw(a->dev, a->pd, &mw, 0));
+    b->ready_classes = 0; /* no acknowledge */
+    card_write(a, 1, 0, 0, 100);
+    card_bench_run(&bench, 1000000);
+    CHECK_EQ(modify(a, RNIC_QPS_SQD), 0);
+    wr = bind_wr(2, mw, mw ^ 1);
+    CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, bench.now_ps), 0);
+    ack = card_ack(a, bench.options.psn, 0x1F, 0);
+    CHECK_EQ(card_deliver(&bench, a, &ack), WIRE_DROP_NONE);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_expect_none(a, a->send_cq);
+    CHECK_EQ(a->dev->mrs.bound, 0);
+    CHECK_EQ(modify(a, RNIC_QPS_RTS), 0);
+    CHECK_EQ(a->dev->mrs.bound, 1);
+    card_expect(a, a->send_cq, 2, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 /* A bind that is refused fails the queue pair, when its turn has come. */
 static void a_local_operation_that_fails(void)
 {
@@ -215,6 +241,7 @@ static void the_last_request_of_a_shared_queue(void)
     open_bench(RNIC_QPT_RC, 8);
     for (uint64_t i = 0; i < 3; i++)
         card_recv(b, i, 0, 5000);
+    CHECK_EQ(rnic_post_recv(b->dev, b->qpn, &(struct rnic_recv_wr){.wr_id = 9}, 0), RNIC_ERR_INVAL);
     frame = card_request(b, WIRE_OP_SEND_FIRST, 0, 1024);
     CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
     CHECK_EQ(rnic_query_srq(b->dev, b->srq, NULL, &queued), 0);
@@ -302,7 +329,7 @@ static void a_full_completion_queue_in_sqe(void)
 
 CHECK_SUITE(complete_kinds, CHECK_CASE(each_opcode_has_its_own),
             CHECK_CASE(local_operations_complete_in_order),
-            CHECK_CASE(a_local_operation_that_fails),
+            CHECK_CASE(a_local_operation_waits_in_sqd), CHECK_CASE(a_local_operation_that_fails),
             CHECK_CASE(unreliable_requests_complete_when_they_are_sent),
             CHECK_CASE(a_send_error_stops_sends_only),
             CHECK_CASE(the_last_request_of_a_shared_queue),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a legal modify does: what is made of the attributes, and that SQD holds requests up. */
 #include "card.h"
-#include "rnic_internal.h"
+#include "rnic_complete.h"
 
 static struct card_bench bench;
 static struct card *const a = &bench.cards[0], *const b = &bench.cards[1];
@@ -97,11 +97,52 @@ static void selective_repeat_is_set_up(void)
     CHECK_EQ(qp->replay.timeout_ps, options.params.rto_high_ps);
     CHECK_EQ(qp->replay.low_timeout_ps, options.params.rto_low_ps);
     CHECK(qp->sack.bits != NULL && qp->sack.mask >= 99);
+    CHECK_EQ(qp->sack.newest.v, options.psn);
     CHECK(qp->held_requests.mask >= 99 && qp->held_responses.mask >= 99);
     CHECK_EQ(qp->held_requests.mtu_bytes, 1024);
     CHECK_EQ(modify(RNIC_QPS_RESET, (struct rnic_qp_attr){0}, 0), 0);
     CHECK(qp->sack.bits == NULL);
     CHECK_EQ(qp->held_requests.block_bytes + qp->held_responses.block_bytes, 0);
+    card_bench_close(&bench);
+}
+
+/* Whichever piece finds no memory: nothing is kept, also not for another path MTU. */
+static void selective_repeat_without_memory(void)
+{
+    static uint8_t arena[1 << 19] __attribute__((aligned(64)));
+    struct card_options options = card_options_ideal();
+    struct rnic_qp_attr attr;
+    uint32_t refused = 0;
+    struct rnic_qp *qp;
+
+    options.recovery = RNIC_RECOVER_SELECTIVE;
+    options.window_bytes = 16 * 1024;
+    options.rd_atomic = 16;
+    card_bench_open(&bench, 2, &options);
+    qp = qp_of(a->qpn);
+    attr = card_attr(a, b, b->qpn);
+    CHECK_EQ(modify(RNIC_QPS_RESET, attr, 0), 0);
+    card_to_state(a, a->qpn, &attr, RNIC_QPS_INIT);
+    for (size_t bytes = 0;; bytes += 1024) {
+        int err;
+
+        CHECK(bytes <= sizeof arena);
+        attr.path_mtu_bytes = bytes & 1024 ? 1024 : 256;
+        a->dev->mem = (struct rnic_mem){0};
+        rnic_mem_add(&a->dev->mem, arena, bytes);
+        err = modify(RNIC_QPS_RTR, attr,
+                     RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN |
+                         RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER);
+        if (err == 0)
+            break;
+        CHECK_EQ(err, RNIC_ERR_NOMEM);
+        CHECK_EQ(qp->state, RNIC_QPS_INIT);
+        CHECK(qp->sack.bits == NULL && qp->respond.ring == NULL);
+        CHECK_EQ(qp->held_requests.block_bytes + qp->held_responses.block_bytes, 0);
+        refused++;
+    }
+    CHECK(refused > 10);
+    CHECK_EQ(qp->held_responses.mtu_bytes, attr.path_mtu_bytes);
     card_bench_close(&bench);
 }
 
@@ -152,6 +193,8 @@ static void reset_forgets_everything(void)
     CHECK(qp->respond.ring == NULL);
     CHECK_EQ(qp->access, 0);
     CHECK_EQ(qp->resp.psn.v + qp->resp.msn, 0);
+    CHECK_EQ(rnic_query_qp(a->dev, a->qpn, &attr, NULL), 0);
+    CHECK_EQ(attr.path_mtu_bytes + attr.dest_qp_num + attr.port_num + attr.rate_limit_bps, 0);
     card_bench_run(&bench, WIRE_NEVER);
     card_expect_none(a, a->send_cq);
     card_bench_close(&bench);
@@ -245,10 +288,13 @@ static void drained_is_told_once_an_entry(void)
         card_bench_run(&bench, WIRE_NEVER);
         CHECK_EQ(a->events[RNIC_EVENT_SQ_DRAINED], i);
         CHECK_EQ(modify(RNIC_QPS_SQD, (struct rnic_qp_attr){.timeout = 9}, RNIC_QP_TIMEOUT), 0);
+        rnic_complete_sends(a->dev, qp_of(a->qpn), bench.now_ps); /* as a late acknowledge would */
         card_bench_run(&bench, WIRE_NEVER);
         CHECK_EQ(a->events[RNIC_EVENT_SQ_DRAINED], i);
         CHECK_EQ(modify(RNIC_QPS_RTS, ask, 0), 0);
     }
+    CHECK_EQ(modify(RNIC_QPS_SQD, ask, 0), 0); /* was asked before, is not now */
+    CHECK_EQ(modify(RNIC_QPS_RTS, ask, 0), 0);
     CHECK_EQ(modify(RNIC_QPS_SQD, ask_not, RNIC_QP_EN_SQD_ASYNC_NOTIFY), 0);
     CHECK_EQ(modify(RNIC_QPS_RTS, ask, 0), 0);
     CHECK_EQ(modify(RNIC_QPS_SQD, ask, 0), 0); /* not in the mask */
@@ -315,6 +361,8 @@ static void attributes_change_in_sqd(void)
     CHECK_EQ(qp->replay.rnr_left, 3);
     CHECK_EQ(qp->max_rd_atomic, 2);
     CHECK_EQ(qp->request.prio, 2);
+    CHECK(qp->request.place == RNIC_FLOW_IN_HEAP || a->dev->sched.first[2] == &qp->request);
+    CHECK(a->dev->sched.first[3] == NULL || !(a->dev->sched.fifo_classes & 1u << 3));
     card_bench_run(&bench, WIRE_NEVER);
     card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
     frame = &card_log_at(&bench, a->station, true, 9)->frame;
@@ -374,8 +422,8 @@ static void a_new_depth_waits_for_pending_answers(void)
 
 CHECK_SUITE(verbs_modify, CHECK_CASE(attributes_come_to_the_blocks),
             CHECK_CASE(the_window_in_packets), CHECK_CASE(selective_repeat_is_set_up),
-            CHECK_CASE(reset_gives_memory_back), CHECK_CASE(reset_forgets_everything),
-            CHECK_CASE(access_timer_and_rate_change_in_rts),
+            CHECK_CASE(selective_repeat_without_memory), CHECK_CASE(reset_gives_memory_back),
+            CHECK_CASE(reset_forgets_everything), CHECK_CASE(access_timer_and_rate_change_in_rts),
             CHECK_CASE(a_lifted_rate_limit_lets_the_next_packet_go),
             CHECK_CASE(what_was_started_is_finished), CHECK_CASE(drained_is_told_once_an_entry),
             CHECK_CASE(a_replay_in_sqd_goes_on), CHECK_CASE(attributes_change_in_sqd),

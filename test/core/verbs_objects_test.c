@@ -38,6 +38,7 @@ static void lists_of_pages(void)
         {0x1000, 0x2000, 2048, 4, 0, RNIC_ERR_INVAL},
         {0x1000, 0x2000, 0, 1, 0, RNIC_ERR_INVAL},
         {0, 24576, 12288, 2, 0, RNIC_ERR_INVAL}, /* no power of two */
+        {0, 24576, 12288, 6, 0, RNIC_ERR_INVAL},
         {0x1000, 0, 4096, 0, 0, RNIC_ERR_INVAL},
         {0x1000, 0, 4096, 1, 0, RNIC_ERR_INVAL},
         {UINT64_MAX - 4095, 4097, 4096, 1, 0, RNIC_ERR_INVAL},
@@ -269,6 +270,25 @@ static void posting_and_asking_shared_receive_queues(void)
     card_bench_close(&bench);
 }
 
+/* Every event that must not be lost has its place, however many objects there are. */
+static void events_have_room(void)
+{
+    const struct rnic_srq_attr attr = {.max_wr = 1};
+    uint32_t number;
+
+    open_bench();
+    CHECK(a->dev->events.reserved >= 6 * 1 + 2 * 2);
+    for (uint32_t i = 0; i < 30; i++) {
+        CARD_OK(a, rnic_create_cq(a->dev, 1, &number, 0));
+        number = card_new_qp(a, a->send_cq, a->recv_cq);
+    }
+    CHECK(a->dev->events.reserved >= 6 * 31 + 2 * 32);
+    CARD_OK(a, rnic_create_srq(a->dev, a->pd, &attr, &number, 0));
+    CHECK(a->dev->events.reserved >= 6 * 31 + 2 * 32 + 1);
+    CHECK(a->dev->events.cap >= a->dev->events.reserved + RNIC_CQ_EVENT_TRACES);
+    card_bench_close(&bench);
+}
+
 /* A limit event nobody took goes with its queue. */
 static void a_limit_event_goes_with_its_queue(void)
 {
@@ -289,5 +309,5 @@ CHECK_SUITE(verbs_objects, CHECK_CASE(lists_of_pages), CHECK_CASE(a_list_goes_ba
             CHECK_CASE(windows), CHECK_CASE(windows_of_a_queue_pair_that_goes),
             CHECK_CASE(keys_of_regions_and_windows_never_repeat), CHECK_CASE(address_handles),
             CHECK_CASE(creating_shared_receive_queues),
-            CHECK_CASE(posting_and_asking_shared_receive_queues),
+            CHECK_CASE(posting_and_asking_shared_receive_queues), CHECK_CASE(events_have_room),
             CHECK_CASE(a_limit_event_goes_with_its_queue))
