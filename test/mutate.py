@@ -8,8 +8,8 @@ The changes (operators) are chosen by the seed, over the files by their size; th
 source give the same mutants. One that does not compile, or whose optimised object code is the same,
 is thrown away and replaced by another. Each runs against the C tests of core: the test of its file
 first, then what killed others of that file, then the rest, the simulation with a few seeds, and at
-last all of them once more with sanitizers (not with --plain). What ends in another way than with status 0 kills it: a
-check, an assertion, a signal, a time limit. Lines of WIRE_ASSERT are not changed.
+last all of them once more with sanitizers (not with --plain). What ends in another way than with
+status 0 kills it: a check, an assertion, a signal, a time limit. WIRE_ASSERTs are not changed.
 
 A mutant that can not be told from the original by any test is excused in
 test/mutants-equivalent.txt with a reason, a pair of lines:
