@@ -30,7 +30,7 @@ static enum wire_drop rx_gap(struct rnic_device *dev, struct rnic_qp *qp, uint64
     return rnic_device_drop(dev, WIRE_DROP_PSN_GAP);
 }
 
-/* Selective repeat: kept until the packets before it are here; one that does not fit comes again. */
+/* Selective repeat: kept until those before it are here; one that does not fit comes again. */
 static enum wire_drop rx_ahead(struct rnic_device *dev, struct rnic_qp *qp,
                                const struct wire_frame *frame, uint64_t at_ps)
 {
@@ -65,7 +65,7 @@ static enum wire_drop rx_not_new(struct rnic_device *dev, struct rnic_qp *qp,
     case RNIC_RX_NEW:
     case RNIC_RX_RESTART:
     case RNIC_RX_LOST:
-        WIRE_ASSERT(!"not for here");
+        WIRE_ASSERT(false);
     }
     return rx_refuse(dev, qp, WIRE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
 }
@@ -311,7 +311,7 @@ static void rx_kept(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
            (frame = rnic_rx_hold_take(&qp->held_requests, qp->resp.psn)) != NULL) {
         wire_psn before = qp->resp.psn;
 
-        (void)rx_reliable(dev, qp, frame, at_ps);
+        rnic_device_undrop(dev, rx_reliable(dev, qp, frame, at_ps));
         moved = qp->resp.psn.v != before.v;
         if (!moved)
             return; /* refused or RNR: told already */

@@ -346,7 +346,7 @@ static void a_key_that_can_not_be_invalidated_is_an_operational_error(void)
     card_bench_close(&bench);
 }
 
-/* The requests posted and not used up; the MSN does not count the open message, so neither do we. */
+/* The requests posted and not used up, that of the open message too: the MSN does not count it. */
 static void credits_count_what_is_posted(void)
 {
     struct card_options options = card_options_ideal();

@@ -429,9 +429,48 @@ static void odd_lengths(void)
     }
 }
 
+/* The GRH area of a UD receive is the network header as it stands on the line, at its end. */
+static void the_grh_area_is_what_is_on_the_line(void)
+{
+    static const uint8_t kinds[] = {0, WIRE_FRAME_IPV6, WIRE_FRAME_ROCE_V1, WIRE_FRAME_VLAN,
+                                    WIRE_FRAME_VLAN | WIRE_FRAME_IPV6};
+    const uint8_t opcode = WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY_IMM;
+    struct wire_rng rng = wire_rng_init(23, 0);
+
+    for (size_t i = 0; i < 50 * sizeof kinds; i++) {
+        uint8_t flags = kinds[i % sizeof kinds];
+        struct wire_frame frame = random_frame(&rng, opcode, flags);
+        uint8_t line[512], want[WIRE_GRH_BYTES] = {0}, grh[WIRE_GRH_BYTES];
+        size_t eth = flags & WIRE_FRAME_VLAN ? 18 : 14;
+        size_t ip = flags & (WIRE_FRAME_IPV6 | WIRE_FRAME_ROCE_V1) ? 40 : 20;
+
+        memset(grh, 0xA5, sizeof grh);
+        CHECK(wire_frame_encode(&frame, &book, line, sizeof line) > 0);
+        memcpy(want + sizeof want - ip, line + eth, ip);
+        wire_frame_grh(&frame, &book, grh);
+        CHECK_BYTES(grh, want, sizeof grh);
+    }
+}
+
+/* An IPv4 frame of a station that has no IPv4 address never was on a line. */
+static void a_grh_area_of_no_address_is_empty(void)
+{
+    const uint8_t opcode = WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY;
+    struct wire_rng rng = wire_rng_init(24, 0);
+    struct wire_frame frame = random_frame(&rng, opcode, 0);
+    uint8_t grh[WIRE_GRH_BYTES], zeros[WIRE_GRH_BYTES] = {0};
+
+    frame.src = 7;
+    memset(grh, 0xA5, sizeof grh);
+    wire_frame_grh(&frame, &book, grh);
+    CHECK_BYTES(grh, zeros, sizeof grh);
+}
+
 CHECK_SUITE(frame_codec, CHECK_CASE(every_opcode_over_every_network),
             CHECK_CASE(phantom_payload_is_zeros), CHECK_CASE(pause_frames),
             CHECK_CASE(class_is_pcp_when_tagged_else_dscp), CHECK_CASE(a_rocev1_frame_is_v2),
             CHECK_CASE(addresses_nobody_has), CHECK_CASE(addresses_of_no_book),
             CHECK_CASE(frames_without_bytes), CHECK_CASE(minimum_frame_is_padded),
-            CHECK_CASE(lengths_of_the_line_table), CHECK_CASE(odd_lengths))
+            CHECK_CASE(lengths_of_the_line_table), CHECK_CASE(odd_lengths),
+            CHECK_CASE(the_grh_area_is_what_is_on_the_line),
+            CHECK_CASE(a_grh_area_of_no_address_is_empty))
