@@ -123,13 +123,17 @@ static enum wire_drop response_nak(struct rnic_device *dev, struct rnic_qp *qp,
     return WIRE_DROP_NONE;
 }
 
-/* Go-back-0 starts a message over: of one that is not complete, nothing is acknowledged. */
-static wire_psn response_whole_messages(const struct rnic_qp *qp, wire_psn psn)
+/*
+ * Go-back-0 starts a message over: of one that is not complete, nothing is acknowledged; but the
+ * peer is alive.
+ */
+static wire_psn response_whole_messages(struct rnic_qp *qp, wire_psn psn, uint64_t now_ps)
 {
     struct rnic_device_spot spot;
 
     if (!rnic_tx_replay_refusable(&qp->replay, psn))
         return psn;
+    rnic_tx_replay_alive(&qp->replay, now_ps);
     spot = rnic_device_find(qp, wire_psn_add(psn, 1));
     return wire_psn_add(psn, (WIRE_PSN_MASK + 1 - spot.packet) & WIRE_PSN_MASK);
 }
@@ -142,7 +146,7 @@ static enum wire_drop response_ack(struct rnic_device *dev, struct rnic_qp *qp, 
     enum rnic_tx_replay_verdict verdict;
 
     if (WIRE_UNLIKELY(qp->init.recovery == RNIC_RECOVER_GO_BACK_0))
-        psn = response_whole_messages(qp, psn);
+        psn = response_whole_messages(qp, psn, now_ps);
     verdict = rnic_tx_replay_ack(&qp->replay, psn, now_ps);
     if (verdict == RNIC_TX_REPLAY_NOTHING)
         return rnic_device_drop(dev, WIRE_DROP_STALE_ACK);
@@ -204,7 +208,7 @@ static void response_held(struct rnic_device *dev, struct rnic_qp *qp, uint64_t 
     while (qp->replay.reads > 0 &&
            (frame = rnic_rx_hold_take(&qp->held_responses, qp->replay.psn_read)) != NULL)
         if (rnic_tx_replay_response(&qp->replay, frame->psn, at_ps) == RNIC_TX_REPLAY_EXPECTED)
-            (void)response_data(dev, qp, frame, at_ps);
+            rnic_device_undrop(dev, response_data(dev, qp, frame, at_ps));
     if (qp->replay.reads > 0 && qp->held_responses.held > 0)
         rnic_device_verdict(dev, qp, rnic_tx_replay_lost(&qp->replay), at_ps);
 }

@@ -59,6 +59,13 @@ static inline enum wire_drop rnic_device_drop(struct rnic_device *dev, enum wire
     return drop;
 }
 
+/** A kept packet came to nothing after all; its frame was taken when it arrived, and told so. */
+static inline void rnic_device_undrop(struct rnic_device *dev, enum wire_drop drop)
+{
+    if (drop != WIRE_DROP_NONE)
+        dev->counters.drops[drop]--;
+}
+
 static inline void rnic_device_event(struct rnic_device *dev, enum rnic_event_type type,
                                      const struct rnic_qp *qp, uint64_t value, uint64_t time_ps)
 {

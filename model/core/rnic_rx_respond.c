@@ -110,7 +110,7 @@ struct rnic_resource *rnic_rx_respond_next(struct rnic_rx_respond *respond)
         if (respond_pending(resource))
             return resource;
     }
-    WIRE_ASSERT(!"one is pending");
+    WIRE_ASSERT(false);
     return NULL;
 }
 

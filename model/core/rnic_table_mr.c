@@ -128,16 +128,13 @@ void rnic_table_mr_unlist(struct rnic_mem *mem, struct rnic_mr *mr)
     mr->n_host_pages = 0;
 }
 
-/* May a window with this access be cut out of the region of key `region`? */
+/* The region a window with this access may be cut out of; NULL: not that, or a window. */
 static struct rnic_mr *mr_bindable(const struct rnic_table_mr *table, uint32_t pd, uint32_t region,
                                    uint64_t va, uint64_t length, uint32_t access)
 {
     const uint32_t writes = RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_ATOMIC;
     uint32_t needs = RNIC_ACCESS_MW_BIND | (access & writes ? RNIC_ACCESS_LOCAL_WRITE : 0u);
-    struct rnic_mr *mr = rnic_table_mr_find(table, region);
 
-    if (mr == NULL || mr->is_window)
-        return NULL;
     return rnic_table_mr_check(table, region, pd, RNIC_QPN_LOCAL, needs, va, length);
 }
 

@@ -88,6 +88,12 @@ void rnic_tx_replay_selective(struct rnic_tx_replay *replay, uint64_t high_ps, u
     replay->low_packets = low_packets;
 }
 
+void rnic_tx_replay_alive(struct rnic_tx_replay *replay, uint64_t now_ps)
+{
+    if (!replay->rnr_wait && replay->deadline_ps != WIRE_NEVER)
+        replay->deadline_ps = replay_deadline_ps(replay, now_ps);
+}
+
 void rnic_tx_replay_resent(struct rnic_tx_replay *replay, uint64_t now_ps)
 {
     WIRE_ASSERT(replay->selective && !replay->rnr_wait);

@@ -62,6 +62,9 @@ void rnic_tx_replay_init(struct rnic_tx_replay *replay, wire_psn psn, uint8_t ti
 void rnic_tx_replay_selective(struct rnic_tx_replay *replay, uint64_t high_ps, uint64_t low_ps,
                               uint32_t low_packets);
 
+/** The peer answers, though nothing is acknowledged by it: the retry timer starts again. */
+void rnic_tx_replay_alive(struct rnic_tx_replay *replay, uint64_t now_ps);
+
 /** Selective: a lost packet is sent again at @p now_ps. */
 void rnic_tx_replay_resent(struct rnic_tx_replay *replay, uint64_t now_ps);
 

@@ -51,7 +51,8 @@ static bool verbs_init_valid(const struct rnic_params *params, const struct rnic
         return true;
     return (unsigned)init->recovery <= RNIC_RECOVER_SELECTIVE &&
            !(init->recovery == RNIC_RECOVER_SELECTIVE && init->window_bytes == 0) &&
-           !(init->recovery == RNIC_RECOVER_GO_BACK_0 && init->window_bytes != 0);
+           !(init->recovery == RNIC_RECOVER_GO_BACK_0 &&
+             (init->window_bytes != 0 || init->e2e_credits));
 }
 
 int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *asked, uint32_t *qpn,

@@ -195,7 +195,8 @@ struct rnic_qp_init_attr {
     enum rnic_recovery recovery; /* RC */
     uint32_t window_bytes;       /* RC: at most so many bytes unacknowledged, at least one packet;
                               0: no window. SELECTIVE needs one, the BDP of the longest path;
-                              GO_BACK_0 may have none */
+                              GO_BACK_0 may have none, and no credits: of an open message it takes
+                              no acknowledge */
 };
 
 enum rnic_qp_attr_mask { /* names as in verbs.h */
@@ -249,7 +250,8 @@ struct rnic_qp_attr {
 
 /* Counters of one queue pair since its last RESET. */
 struct rnic_qp_counters {
-    uint64_t tx_packets, tx_bytes; /* requests, line bytes without gap; retransmissions included */
+    /* Requests and READ and atomic responses; line bytes without gap; retransmissions included. */
+    uint64_t tx_packets, tx_bytes;
     uint64_t retransmitted_packets;
     uint64_t rx_packets;   /* requests accepted */
     uint64_t rx_responses; /* READ and atomic responses placed */
