@@ -239,6 +239,7 @@ static void the_last_request_of_a_shared_queue(void)
     uint32_t queued;
 
     open_bench(RNIC_QPT_RC, 8);
+    CHECK_EQ(qp_of(b)->rq.mask, 0); /* one slot */
     for (uint64_t i = 0; i < 3; i++)
         card_recv(b, i, 0, 5000);
     CHECK_EQ(rnic_post_recv(b->dev, b->qpn, &(struct rnic_recv_wr){.wr_id = 9}, 0), RNIC_ERR_INVAL);

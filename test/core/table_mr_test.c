@@ -225,6 +225,7 @@ static void a_bind_refused_changes_nothing(void)
         {"another slot", ALL, PD, QPN, 0, 0x100, 0, 0x1000, 8, 0, false},
         {"the region's key", ALL, PD, QPN, 0, 1, 4, 0x1000, 8, 0, false},
         {"domain", ALL, PD + 1, QPN, 0, 1, 0, 0x1000, 8, 0, false},
+        {"unbound by another domain", ALL, PD + 1, QPN, 0, 1, 0, 0, 0, 0, false},
         {"another queue pair's", ALL, PD, QPN + 1, 0, 1, 0, 0x1000, 8, 0, false},
         {"no MW_BIND", ALL & ~16u, PD, QPN, 0, 1, 0, 0x1000, 8, RNIC_ACCESS_REMOTE_READ, false},
         {"no LOCAL_WRITE", RNIC_ACCESS_MW_BIND, PD, QPN, 0, 1, 0, 0x1000, 8,

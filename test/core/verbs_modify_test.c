@@ -303,6 +303,25 @@ static void drained_is_told_once_an_entry(void)
     card_bench_close(&bench);
 }
 
+/* Nothing was started: the queue pair leaves the line, and nothing leaves the card. */
+static void what_was_not_started_leaves_the_line(void)
+{
+    open_bench();
+    a->ready_classes = 0;
+    card_write(a, 1, 0, 0, 1024);
+    CHECK(rnic_tx_next(a->dev, 0xFF) != WIRE_NEVER);
+    CHECK_EQ(modify(RNIC_QPS_SQD, (struct rnic_qp_attr){0}, 0), 0);
+    CHECK_EQ(qp_of(a->qpn)->request.place, RNIC_FLOW_NOWHERE);
+    CHECK_EQ(rnic_tx_next(a->dev, 0xFF), WIRE_NEVER);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(bench.log_n, 0);
+    CHECK_EQ(modify(RNIC_QPS_RTS, (struct rnic_qp_attr){0}, 0), 0);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 /* A replay has put the cursor back: what was sent before is started all the same. */
 static void a_replay_in_sqd_goes_on(void)
 {
@@ -426,6 +445,7 @@ CHECK_SUITE(verbs_modify, CHECK_CASE(attributes_come_to_the_blocks),
             CHECK_CASE(reset_forgets_everything), CHECK_CASE(access_timer_and_rate_change_in_rts),
             CHECK_CASE(a_lifted_rate_limit_lets_the_next_packet_go),
             CHECK_CASE(what_was_started_is_finished), CHECK_CASE(drained_is_told_once_an_entry),
-            CHECK_CASE(a_replay_in_sqd_goes_on), CHECK_CASE(attributes_change_in_sqd),
+            CHECK_CASE(what_was_not_started_leaves_the_line), CHECK_CASE(a_replay_in_sqd_goes_on),
+            CHECK_CASE(attributes_change_in_sqd),
             CHECK_CASE(remembered_answers_move_to_a_new_depth),
             CHECK_CASE(a_new_depth_waits_for_pending_answers))
