@@ -54,17 +54,20 @@ void play_host_open(struct play *play, uint32_t face)
         VERB(host, rnic_create_cq(host->dev, 2 * QUEUE_DEPTH, &host->cqs[i], 0));
     VERB(host, rnic_reg_mr(host->dev, host->pd, PLAY_VA, memory_bytes, host->memory, access,
                            &host->key, 0));
-    VERB(host, rnic_create_qp(host->dev,
-                              &(struct rnic_qp_init_attr){.type = RNIC_QPT_RC,
-                                                          .pd = host->pd,
-                                                          .send_cq = host->cqs[0],
-                                                          .recv_cq = host->cqs[1],
-                                                          .max_send_wr = QUEUE_DEPTH,
-                                                          .max_recv_wr = QUEUE_DEPTH,
-                                                          .max_send_sge = 1,
-                                                          .max_recv_sge = 1,
-                                                          .sq_sig_all = true},
-                              &host->qpn, 0));
+    VERB(host, rnic_create_qp(
+                   host->dev,
+                   &(struct rnic_qp_init_attr){.type = RNIC_QPT_RC,
+                                               .pd = host->pd,
+                                               .send_cq = host->cqs[0],
+                                               .recv_cq = host->cqs[1],
+                                               .max_send_wr = QUEUE_DEPTH,
+                                               .max_recv_wr = QUEUE_DEPTH,
+                                               .max_send_sge = 1,
+                                               .max_recv_sge = 1,
+                                               .sq_sig_all = true,
+                                               .recovery = (enum rnic_recovery)options->recovery,
+                                               .window_bytes = (uint32_t)options->window},
+                   &host->qpn, 0));
     rnic_trace_enable(host->dev, 1u << RNIC_EVENT_PLACED | 1u << RNIC_EVENT_COMPLETION |
                                      1u << RNIC_EVENT_PASSAGE);
 }

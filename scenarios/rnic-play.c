@@ -120,10 +120,11 @@ static void play_it(struct play *play)
             "{\"what\": \"run\", \"op\": \"%s\", \"bytes\": %" PRIu64 ", \"n\": %" PRIu64
             ", \"mtu\": %" PRIu64 ", \"rate_bps\": %" PRIu64 ", \"delay_ps\": %" PRIu64
             ", \"psn\": %" PRIu64 ", \"rnr\": %" PRIu64 ", \"bad_key\": %" PRIu64
-            ", \"timeout_ps\": %" PRIu64 "}\n",
+            ", \"timeout_ps\": %" PRIu64 ", \"recovery\": %" PRIu64 ", \"window\": %" PRIu64 "}\n",
             op_names[options->op], options->bytes, options->n, options->mtu, options->rate_bps,
             options->delay_ps, options->psn, options->rnr, options->bad_key,
-            options->timeout != 0 ? (uint64_t)4096000 << options->timeout : 0);
+            options->timeout != 0 ? (uint64_t)4096000 << options->timeout : 0, options->recovery,
+            options->window);
     if (options->op == PLAY_SEND && options->rnr == 0)
         play_host_post_recvs(play);
     play_host_post_sends(play);
@@ -154,6 +155,8 @@ static void usage(FILE *file)
           "  --bad-key 1                    a key that opens nothing\n"
           "  --timeout N --retry-cnt N --rnr-retry N    attributes of the queue pair\n"
           "  --ack-every N                  AckReq on every Nth packet\n"
+          "  --recovery N                   0 go-back-N, 1 go-back-0, 2 selective repeat\n"
+          "  --window BYTES                 at most so many unacknowledged; selective needs one\n"
           "  --pcap FOLDER                  write a.pcap and b.pcap\n",
           file);
 }
@@ -189,7 +192,9 @@ static bool set_number(struct play_options *options, const char *option, const c
                    {"--timeout", &options->timeout, 0, 31},
                    {"--retry-cnt", &options->retry_cnt, 0, 7},
                    {"--rnr-retry", &options->rnr_retry, 0, 7},
-                   {"--ack-every", &options->ack_every, 1, 65536}};
+                   {"--ack-every", &options->ack_every, 1, 65536},
+                   {"--recovery", &options->recovery, 0, RNIC_RECOVER_SELECTIVE},
+                   {"--window", &options->window, 0, 1073741824}};
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (strcmp(option, numbers[i].name) == 0)
@@ -236,6 +241,10 @@ static void read_options(struct play_options *options, int argc, char **argv)
     }
     if (options->op == PLAY_ATOMIC)
         options->bytes = 8;
+    if (options->recovery == RNIC_RECOVER_SELECTIVE && options->window == 0)
+        play_die("--window: selective repeat needs one");
+    if (options->recovery == RNIC_RECOVER_GO_BACK_0 && options->window != 0)
+        play_die("--window: go-back-0 takes none");
     if ((options->mtu & (options->mtu - 1)) != 0)
         play_die("--mtu %" PRIu64 ": not 256, 512, 1024, 2048 or 4096", options->mtu);
     packets = options->n * ((options->bytes + options->mtu - 1) / options->mtu);

@@ -51,7 +51,7 @@ struct play_options
 {
     enum play_op op;
     uint64_t bytes, n, mtu, psn, rate_bps, delay_ps, rnr, bad_key, timeout, retry_cnt, rnr_retry,
-        ack_every, after_ps; /* after_ps: of a copy behind the first */
+        ack_every, recovery, window, after_ps; /* after_ps: of a copy behind the first */
     struct play_faults loss[PLAY_FACES], twice[PLAY_FACES]; /* by sender */
     const char *pcap;
 };

@@ -9,6 +9,8 @@ import argparse
 import contextlib
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from analysis.play.story import Story
 FOLDER = os.path.join(build.RELEASE, "c")
 PROGRAM = os.path.join(FOLDER, "rnic-play")
 PACKAGES = ["python3", "build-essential", "cmake", "zlib1g-dev"]
+RECOVERIES = ("go-back-n", "go-back-0", "selective")
 OPERATIONS = ("send", "write", "read", "atomic")
 FILES = ("play.jsonl", "ladder.txt", "ladder.png", "ladder.svg", "a.pcap", "b.pcap")
 
@@ -91,6 +94,11 @@ def parser():
                        ("--rnr-retry", "RNR retries; 7 (default): without end"),
                        ("--ack-every", "AckReq on every Nth packet too (default 16)")):
         pair.add_argument(name, metavar="N", type=int, help=text)
+    pair.add_argument("--recovery", metavar="HOW", default=RECOVERIES[0], choices=RECOVERIES,
+                      help="go-back-n (default), go-back-0 or selective")
+    pair.add_argument("--window", metavar="SIZE",
+                      help="at most so many bytes unacknowledged (default: none; selective: what "
+                           "the line holds both ways, and 10 us more)")
     result = it.add_argument_group("results")
     result.add_argument("--out", metavar="DIR", help="folder (default results/play-OP)")
     result.add_argument("--pcap", action="store_true",
@@ -119,11 +127,23 @@ def program_arguments(options):
     for name in ("timeout", "retry_cnt", "rnr_retry", "ack_every"):
         if getattr(options, name) is not None:
             call += ["--" + name.replace("_", "-"), str(getattr(options, name))]
+    call += ["--recovery", str(RECOVERIES.index(options.recovery)), "--window", window(options)]
     call += psns("--loss", options.loss)
     call += psns("--loss-response", options.loss_response)
     call += psns("--duplicate", [text or last_psn(options, int(size))
                                  for text in options.duplicate or ()])
     return call + psns("--duplicate-response", options.duplicate_response)
+
+
+def window(options):
+    """Bytes, as an argument; 0: none."""
+    if options.window is not None:
+        return quantity("--window", options.window, SIZES)
+    if options.recovery != "selective":
+        return "0"
+    away_ps = 2 * int(quantity("--delay", options.delay, TIMES)) + 10**7  # the cards' own time
+    bits = int(quantity("--rate", options.rate, RATES)) * away_ps // 10**12
+    return str(max(options.mtu, bits // 8))
 
 
 def last_psn(options, size):
@@ -156,14 +176,18 @@ def draw(path, folder):
 
 
 def keep(folder, out):
-    """Move the results where they belong, all or none that are old."""
+    """Put the results where they belong once all are there; what a run before left goes."""
     os.makedirs(out, exist_ok=True)
-    for name in FILES:
-        made, kept = os.path.join(folder, name), os.path.join(out, name)
-        if os.path.exists(made):
-            os.replace(made, kept)
-        elif os.path.exists(kept):
-            os.remove(kept)
+    made = [name for name in FILES if os.path.exists(os.path.join(folder, name))]
+    with tempfile.TemporaryDirectory(dir=out) as near:
+        for name in made:
+            shutil.copyfile(os.path.join(folder, name), os.path.join(near, name))
+        for name in FILES:
+            if name in made:
+                os.replace(os.path.join(near, name), os.path.join(out, name))
+            elif os.path.exists(os.path.join(out, name)):
+                os.remove(os.path.join(out, name))
+    return made
 
 
 def prepare(text):
@@ -178,22 +202,19 @@ def main(argv):
     prepare(options.text)
     out = options.out or os.path.join("results", f"play-{options.op}")
     try:
-        parent = os.path.dirname(os.path.abspath(out))
-        if not options.text:
-            os.makedirs(parent, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=None if options.text else parent) as folder:
+        with tempfile.TemporaryDirectory() as folder:
             path = record(call + (["--pcap", folder] if options.pcap else []), folder)
             text = "\n".join(ladder.lines(Story(path))) + "\n"
             if not options.text:
                 with open(os.path.join(folder, "ladder.txt"), "w", encoding="ascii") as file:
                     file.write(text)
                 draw(path, folder)
-                keep(folder, out)
+                made = keep(folder, out)
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror}") from error
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as for any program in front of `| head`
     sys.stdout.write(text)
     if not options.text:
-        names = [name for name in FILES if os.path.exists(os.path.join(out, name))]
         sys.stdout.write("\n")
-        say(f"{show(out)}: {' '.join(names)}")
+        say(f"{show(out)}: {' '.join(made)}")
     return 0

@@ -13,6 +13,7 @@ import textwrap
 
 HOSTS = "ab"
 NAKS = ("sequence error", "invalid request", "remote access error", "remote operational error")
+SELECTIVE = 16  # not of IBTA: selective repeat
 # RNR NAK timer code in milliseconds; IBTA Vol 1 table 45.
 RNR_MS = (655.36, .01, .02, .03, .04, .06, .08, .12, .16, .24, .32, .48, .64, .96, 1.28, 1.92,
           2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84,
@@ -100,6 +101,8 @@ def nak_text(record):
     kind, code = syndrome(record)
     if kind == "RNR_NAK":
         return f"RNR NAK: try in {RNR_MS[code]:g} ms"
+    if code == SELECTIVE:
+        return f"NAK: misses {record['psn']}, has {record['msn']}"
     name = NAKS[code] if code < len(NAKS) else f"code {code}"
     return f"NAK {name}" + (f", expects {record['psn']}" if code == 0 else "")
 
@@ -125,6 +128,7 @@ class Story:
         self._seen = set()                # (host, kind, PSN) of what left
         self._receives = []               # wr_id of host b's, unused
         self._offset = 0                  # in the message that host b receives
+        self._held = {"a": {}, "b": {}}   # what came ahead of its turn: {PSN: record}
         self._read_from = {}              # PSN of a READ response: offset of its bytes
         self._asked = set()               # PSNs that host a has an answer of its own for
         self._next = self.run["psn"]      # PSN of host a's next new request
@@ -227,14 +231,15 @@ class Story:
             self._read_from[psn] = record["va"] + index * self.run["mtu"]
         return count
 
-    @staticmethod
-    def _answer(record, again):
+    def _answer(self, record, again):
         """Words of host b as its answer leaves."""
         if "RESP" in record["opcode"]:
             return "answers again" if again else ""
         if record["opcode"] == "RC_ATOMIC_ACKNOWLEDGE":
             return f"answers {record['orig']}" + (" again" if again else "")
         if syndrome(record)[0] != "ACK":
+            if syndrome(record) == ("NAK", 0):
+                self._expected = record["psn"]  # go-back-0: less than before
             return nak_text(record)
         return f"acknowledges up to {record['psn']}" + (" again" if again else "")
 
@@ -251,10 +256,18 @@ class Story:
     def _request(self, record, place):
         """Words of host b about a request that arrived."""
         drop, opcode = record["drop"], record["opcode"]
+        if drop == "none" and distance(record["psn"], self._expected) > 0:
+            self._held["b"][record["psn"]] = record
+            return f"holds it: expects {self._expected}"
         if drop == "none" and self._expected != record["psn"]:
             drop = "duplicate"  # a READ or an atomic answered once more
         if drop == "none":
-            return self._accepted(record, opcode)
+            words, held = self._accepted(record, opcode), 0
+            while self._expected in self._held["b"]:
+                next_one = self._held["b"].pop(self._expected)
+                self._accepted(next_one, next_one["opcode"])
+                held += 1
+            return words + (f", then {held} held" if held else "")
         if drop == "duplicate":
             if "READ" in opcode:
                 return "seen before: reads it again" if (1, "RESP", record["psn"]) in self._seen \
@@ -313,6 +326,9 @@ class Story:
         drop, opcode, psn = record["drop"], record["opcode"], record["psn"]
         missing = self._missing(psn)
         if drop == "none" and missing is not None:
+            if self.run["recovery"] == 2:
+                self._held["a"][psn] = record
+                return f"holds it: awaits {missing}"
             return f"answer {missing} is missing"
         if drop == "stale_ack" and missing is not None:
             return f"discards: awaits {missing}"
@@ -322,18 +338,33 @@ class Story:
         if distance(psn, self._awaited) >= 0:
             self._awaited = (psn + (kind == "ACK")) & 0xFFFFFF
         if "RESP" in opcode:
+            held = 0
+            while self._held["a"].pop(self._awaited, None) is not None:
+                self._awaited = (self._awaited + 1) & 0xFFFFFF
+                held += 1
             return f"places {record['payload']} B at {self._read_from.get(psn, 0)}" \
-                if record["payload"] else "nothing to place"
+                + (f", then {held} held" if held else "") if record["payload"] \
+                else "nothing to place"
         if opcode == "RC_ATOMIC_ACKNOWLEDGE":
             return f"places the old value, {record['orig']}"
         if kind == "ACK":
             return f"acknowledged up to {psn}"
-        if kind == "NAK" and code != 0:
+        if kind == "NAK" and code not in (0, SELECTIVE):
             return "its request has failed"
         after = self._records[place + 1]
         if after["what"] == "state" and after["host"] == record["host"]:
             return "no retry is left"
-        return f"waits {RNR_MS[code]:g} ms" if kind == "RNR_NAK" else f"goes back to {psn}"
+        if kind == "RNR_NAK":
+            return f"waits {RNR_MS[code]:g} ms"
+        return f"{psn} is missing there" if code == SELECTIVE else \
+            f"goes back to {self._next_of_a(place, psn)}"
+
+    def _next_of_a(self, place, psn):
+        """PSN that host a sends next, at most as late as psn: where it has gone back to."""
+        for later in self._records[place:]:
+            if later["what"] == "tx" and later["host"] == "a" and distance(later["psn"], psn) <= 0:
+                return later["psn"]
+        return psn
 
     def _missing(self, psn):
         """First READ or atomic answer before psn that host a has not had; None: all are there."""
@@ -355,7 +386,8 @@ class Story:
             what = f"{what} of {run['bytes']} B" if run["n"] == 1 else \
                 f"{run['n']} times {what} of {run['bytes']} B"
         return (f"{what}: path MTU {run['mtu']}, {run['rate_bps'] / 1e9:g} Gb/s, "
-                f"{run['delay_ps'] / 1e6:g} us each way")
+                f"{run['delay_ps'] / 1e6:g} us each way"
+                + ("", ", go-back-0", ", selective repeat")[run["recovery"]])
 
     def note(self):
         """Why there is more in it than was asked for, or ''."""

@@ -43,6 +43,10 @@ RUNS["read-loss"] = ["read", "--bytes", "2500", "--loss", "0"]
 RUNS |= {
     "read-loss-response": ["read", "--bytes", "2500", "--loss-response", "1"],
     "atomic-loss-response": ["atomic", "--loss-response", "0"],
+    "write-back-0": ["write", "--bytes", "2500", "--loss", "1", "--recovery", "go-back-0"],
+    "write-selective": ["write", "--loss", "1,3", "--recovery", "selective"],
+    "read-selective": ["read", "--loss-response", "1", "--recovery", "selective"],
+    "write-window": ["write", "--bytes", "2500", "--window", "1024"],
     "write-loss-ack": ["write", "--bytes", "2500", "--loss-response", "2"],
     "send-wrap": ["send", "--bytes", "2500", "--n", "2", "--psn", "16777214", "--loss", "0"],
     "send-rnr-exhausted": ["send", "--bytes", "100", "--rnr", "3", "--rnr-retry", "1"],
@@ -163,6 +167,8 @@ class RefusalTest(PlayCase):
                 (["write", "--n", "0"], "--n 0"),
                 (["write", "--retry-cnt", "8"], "--retry-cnt 8: not a number from 0 to 7"),
                 (["write", "--psn", "16777216"], "--psn 16777216"),
+                (["write", "--recovery", "selective", "--window", "0"], "--window: selective"),
+                (["write", "--recovery", "go-back-0", "--window", "9kB"], "--window: go-back-0"),
                 (["write", "--text", "--pcap"], "--text writes no files")):
             with self.subTest(" ".join(words)):
                 self.assertIn(why, self.refused(*words))
