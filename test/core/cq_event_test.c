@@ -76,7 +76,7 @@ static void a_trace_record_needs_its_bit(void)
 static void trace_records_never_push_out_a_sure_one(void)
 {
     struct rnic_event event;
-    uint32_t sure = 0;
+    uint32_t sure = 0, kept;
 
     begin(100);
     events.trace_mask = ~0u;
@@ -86,6 +86,12 @@ static void trace_records_never_push_out_a_sure_one(void)
     CHECK_EQ(events.trace_lost, 0);
     CHECK_EQ(events.n + events.passages_lost, 10000);
     CHECK(events.n >= RNIC_CQ_EVENT_TRACES);
+    kept = events.n;
+    for (uint32_t i = 0; i < 10000; i++) /* told once a message: these have room of their own */
+        push(RNIC_EVENT_PLACED, 1, 0, 0);
+    CHECK(events.n >= kept + RNIC_CQ_EVENT_TRACES / 2);
+    CHECK_EQ(events.n + events.trace_lost, kept + 10000);
+    CHECK_EQ(kept + events.passages_lost, 10000);
     for (uint32_t i = 0; i < 100; i++)
         push(RNIC_EVENT_QP_FATAL, i, 1, 0);
     while (rnic_cq_event_pop(&events, 1, &event))

@@ -34,7 +34,7 @@ static void a_read_is_latency_and_completions(void)
 {
     static const struct {
         uint32_t bytes, tlps;
-    } cases[] = {{1, 1}, {64, 1}, {256, 1}, {257, 2}, {1500, 6}, {4096, 16}};
+    } cases[] = {{0, 1}, {1, 1}, {64, 1}, {256, 1}, {257, 2}, {1500, 6}, {4096, 16}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rnic_dma dma = dma_with(8000000000, 256, 512);

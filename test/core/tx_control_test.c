@@ -133,6 +133,28 @@ static void a_full_queue_loses_what_nobody_says_for_it(void)
     end();
 }
 
+/* What says less, is no acknowledge, or stands in another class gives nobody its place. */
+static void only_a_later_acknowledge_makes_room(void)
+{
+    begin();
+    ack(7, 50);
+    push(WIRE_OP_ACKNOWLEDGE, 0x60, 7, 51, 3, 0);
+    ack(7, 49);
+    push(WIRE_OP_CNP, 0, 7, 60, 3, 0);
+    for (uint32_t i = 4; i < RNIC_TX_CONTROL_RECORDS; i++)
+        ack(100 + i, i);
+    push(WIRE_OP_CNP, 0, 8, 70, 6, 0);
+    CHECK_EQ(control.lost, 1);
+    push(WIRE_OP_ACKNOWLEDGE, 0x1F, 7, 80, 5, 0);
+    CHECK_EQ(control.lost, 2);
+    CHECK_EQ(control.merged, 0);
+    CHECK_EQ(pop(0xFF, 0), 50);
+    CHECK_EQ(pop(0xFF, 0), 51);
+    CHECK_EQ(pop(0xFF, 0), 49);
+    CHECK_EQ(pop(0xFF, 0), 60);
+    end();
+}
+
 /* One queue pair with many acknowledges does not keep others from their one. */
 static void repeated_acknowledges_make_room(void)
 {
@@ -157,4 +179,5 @@ CHECK_SUITE(tx_control, CHECK_CASE(the_highest_class_goes_first_and_each_in_orde
             CHECK_CASE(nothing_leaves_before_its_time), CHECK_CASE(records_are_used_again),
             CHECK_CASE(a_full_queue_merges_acknowledges), CHECK_CASE(a_merge_never_goes_back),
             CHECK_CASE(repeated_acknowledges_make_room),
+            CHECK_CASE(only_a_later_acknowledge_makes_room),
             CHECK_CASE(a_full_queue_loses_what_nobody_says_for_it))
