@@ -388,12 +388,12 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
  * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM.
  *
  * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31,
- *         UD: beyond the device's MTU, READ and GO_BACK_0: beyond 2^23-1 packets, atomics: not 8 bytes; READ or
- *         atomic with max_rd_atomic 0; INLINE with a READ, an atomic or more than max_inline_data;
- *         flags; UD: remote_qpn beyond 24 bits), _FULL (slots are given back when a later signalled
- *         completion is polled), _NOENT (queue pair; UD: address handle, also one of another
- *         domain). In SQD it is accepted and waits for RTS; in ERR and SQE it is accepted and
- *         flushed. Local operations: sg_list is not looked at.
+ *         UD: beyond the device's MTU, READ and GO_BACK_0: beyond 2^23-1 packets, atomics: not 8
+ *         bytes; READ or atomic with max_rd_atomic 0; INLINE with a READ, an atomic or more than
+ *         max_inline_data; flags; UD: remote_qpn beyond 24 bits), _FULL (slots are given back when
+ *         a later signalled completion is polled), _NOENT (queue pair; UD: address handle, also one
+ *         of another domain). In SQD it is accepted and waits for RTS; in ERR and SQE it is
+ *         accepted and flushed. Local operations: sg_list is not looked at.
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);
