@@ -158,7 +158,8 @@ uint64_t RnicJobData::TotalBytes(const RnicJobGraph &graph)
     uint64_t total = 0;
     for (const RnicJobBuffer &buffer : graph.buffers)
     {
-        total += RoundUp(buffer.bytes);
+        const uint64_t bytes = RoundUp(buffer.bytes);
+        total = bytes > UINT64_MAX - total ? UINT64_MAX : total + bytes;
     }
     return total;
 }

@@ -134,12 +134,20 @@ std::string CheckTransfer(const RnicJobGraph &graph, const RnicJobTransfer &t)
 
 std::string RnicJobGraph::Check() const
 {
+    constexpr uint64_t HOST_BYTES = uint64_t(1) << 62; // places in it have 64 bits
+    std::vector<uint64_t> held(hosts, 0);
     for (const RnicJobBuffer &buffer : buffers)
     {
         if (buffer.host >= hosts)
         {
             return "a buffer is at host " + std::to_string(buffer.host) + ", which does not exist";
         }
+        if (buffer.bytes > HOST_BYTES - held[buffer.host])
+        {
+            return "the buffers of host " + std::to_string(buffer.host) +
+                   " hold more than 2^62 bytes";
+        }
+        held[buffer.host] += buffer.bytes;
     }
     for (size_t i = 0; i < transfers.size(); i++)
     {

@@ -91,6 +91,17 @@ class Scale(RunnerCase):
         ends = [row["end_ps"] for row in rows]
         self.assertEqual(ends, sorted(set(ends)))  # one after the other, none twice
 
+    def test_sizes_of_many_flows_add_up(self):
+        # 2^50 bytes each: 4,096 flows at both ends of two pairs are 2^64, which 64 bits call 0
+        text = PLAIN.format(hosts=4).replace('"phantom"', '"backed"')
+        run = self.run_text(text + flow(0, 1, '"1048576GiB"') * 4096 +
+                            flow(2, 3, '"1048576GiB"') * 4096)
+        self.assertEqual(run.status, 2)
+        self.assertIn("workload.memory: backed memory of all hosts takes", run.err)
+        run = self.run_text(PLAIN.format(hosts=2) + flow(0, 1, '"1048576GiB"') * 4097)
+        self.assertEqual(run.status, 2)
+        self.assertIn("the buffers of host 0 hold more than 2^62 bytes", run.err)
+
     def test_300_and_5000_ports(self):
         for hosts in (300, 5000):
             run = self.good(self.run_text(incast("4GB", size="1KB"), f"hosts={hosts}",
