@@ -21,7 +21,7 @@ static bool parse_type_takes(uint8_t type, uint8_t opcode)
     return (opcode & WIRE_TRANSPORT_MASK) == transports[type];
 }
 
-/* States in which a packet of this kind is taken: requests from RTR on, responses from RTS on. */
+/* States that take it: requests and CNPs (READ responses are paced) RTR on, responses RTS on. */
 static bool parse_state_takes(uint8_t state, bool request)
 {
     if (state == RNIC_QPS_RTR)
@@ -54,7 +54,7 @@ enum wire_drop rnic_rx_parse(const struct rnic_table_qp *table, const struct wir
         return WIRE_DROP_QPN;
     if (!parse_type_takes(qp->type, frame->opcode))
         return WIRE_DROP_TRANSPORT;
-    if (!parse_state_takes(qp->state, (op->is & WIRE_IS_REQUEST) != 0))
+    if (!parse_state_takes(qp->state, (op->is & WIRE_IS_RESPONSE) == 0))
         return WIRE_DROP_QP_STATE;
     if (!parse_pkey_matches(frame->pkey))
         return WIRE_DROP_PKEY;

@@ -194,7 +194,7 @@ struct rnic_qp_init_attr {
     bool e2e_credits;            /* RC: heed and send end-to-end credits (IBTA 9.7.7.2) */
     enum rnic_recovery recovery; /* RC */
     uint32_t window_bytes;       /* RC: at most so many bytes unacknowledged, at least one packet;
-                              0: no window. SELECTIVE needs one, the BDP of the longest path;
+                              0: no window. SELECTIVE needs one, the same at both ends: the BDP;
                               GO_BACK_0 may have none, and no credits: of an open message it takes
                               no acknowledge */
 };
