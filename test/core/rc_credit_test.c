@@ -79,6 +79,26 @@ static void what_uses_a_receive_goes_by_the_credits(void)
     }
 }
 
+/* Its first packet asks, alone; the answer covers the message, and the rest asks no more. */
+static void the_first_packet_of_a_long_message_asks(void)
+{
+    open_bench(true);
+    receives(0, 1);
+    card_send(a, 0, 0, 900);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 0, RNIC_WC_SUCCESS);
+    card_recv(b, 101, 0, 3000); /* the requester does not know of it yet */
+    card_send(a, 1, 0, 3000);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(sent(1), 1);
+    CHECK(request_at(1)->frame.bth_flags & WIRE_BTH_ACKREQ);
+    CHECK(!(request_at(2)->frame.bth_flags & WIRE_BTH_ACKREQ));
+    CHECK(request_at(2)->left_ps >= answered_ps(1));
+    CHECK(request_at(3)->left_ps < request_at(2)->left_ps + US);
+    card_bench_close(&bench);
+}
+
 static void without_them_all_leave_at_once(void)
 {
     open_bench(false);
@@ -127,5 +147,6 @@ static void a_peer_that_counts_no_credits(void)
 }
 
 CHECK_SUITE(rc_credit, CHECK_CASE(what_uses_a_receive_goes_by_the_credits),
+            CHECK_CASE(the_first_packet_of_a_long_message_asks),
             CHECK_CASE(without_them_all_leave_at_once), CHECK_CASE(a_write_needs_no_credit),
             CHECK_CASE(a_peer_that_counts_no_credits))
