@@ -61,8 +61,7 @@ RnicScenarioError RnicScenario::Error(const std::string &key, const std::string 
 
 uint32_t RnicScenarioMaxFrameBytes(const RnicScenario &scenario)
 {
-    const uint64_t payload = std::max<uint64_t>(scenario.nic.mtu_bytes, ETHERNET_MTU);
-    return static_cast<uint32_t>(payload) + WIRE_MAX_HEADER_BYTES + WIRE_FCS_BYTES;
+    return wire_frame_max_bytes(std::max<uint64_t>(scenario.nic.mtu_bytes, ETHERNET_MTU));
 }
 
 } // namespace ns3

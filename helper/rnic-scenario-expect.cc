@@ -16,9 +16,9 @@ constexpr double MAX_TOLERANCE = 1e6;
 
 /* First names an expect may begin with: the objects of summary.json. */
 const std::vector<std::string> g_results = {
-    "scenario",     "seed",   "parameters", "sim_end_ps",  "collectives", "flows",
-    "conservation", "pfc",    "ecn_marked", "ce_received", "cnps_sent",   "cnps_received",
-    "speed",        "status", "switches",   "measures"};
+    "scenario",     "seed",  "parameters", "sim_end_ps",  "collectives", "flows",
+    "conservation", "pfc",   "ecn_marked", "ce_received", "cnps_sent",   "cnps_received",
+    "control_lost", "speed", "status",     "switches",    "measures"};
 
 const RnicScenarioMeasure *MeasureOfPath(const RnicScenario &scenario, const std::string &path)
 {
@@ -81,6 +81,12 @@ void CheckPath(const RnicScenario &scenario, const std::string &path, const Rnic
     }
 }
 
+/* Whether a text may be a number with a unit, not a path or a word. */
+bool StartsAsNumber(const std::string &text)
+{
+    return text.find_first_of("0123456789+-.") == 0;
+}
+
 } // namespace
 
 void RnicReadExpect(RnicTomlDocument &document, const RnicTomlValue &table, RnicScenario &scenario)
@@ -127,6 +133,11 @@ void RnicReadExpect(RnicTomlDocument &document, const RnicTomlValue &table, Rnic
                     if (path)
                     {
                         CheckPath(scenario, expect.text, value);
+                    }
+                    if (!path && !StartsAsNumber(expect.text) &&
+                        (k != RnicScenarioExpect::EQUALS || unit != WIRE_UNIT_COUNT))
+                    {
+                        CheckPath(scenario, expect.text, value); // says what is there instead
                     }
                     if (!path && unit != WIRE_UNIT_COUNT)
                     {

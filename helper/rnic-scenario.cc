@@ -208,7 +208,7 @@ void Reader::Cc()
     {
         presets.push_back(p->name);
     }
-    m_s.cc = &rnic_cc_none;
+    m_s.cc = rnic_cc_find(RNIC_CC_DEFAULT);
     m_s.ccPreset = presets[0];
     m_s.dcqcn = rnic_dcqcn_presets[0].params;
     RnicTomlSection section(m_document, "cc", Table("cc"));

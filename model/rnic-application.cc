@@ -32,9 +32,9 @@ struct Verb
 
 constexpr Verb VERBS[] = {
     {"write", RNIC_WR_RDMA_WRITE, false},
-    {"write-imm", RNIC_WR_RDMA_WRITE_WITH_IMM, true},
+    {"write_imm", RNIC_WR_RDMA_WRITE_WITH_IMM, true},
     {"send", RNIC_WR_SEND, true},
-    {"send-imm", RNIC_WR_SEND_WITH_IMM, true},
+    {"send_imm", RNIC_WR_SEND_WITH_IMM, true},
 };
 
 constexpr uint64_t RECEIVE_ID = uint64_t(1) << 63; //!< wr_id bit of receives
@@ -64,7 +64,7 @@ TypeId RnicApplication::GetTypeId()
             .SetParent<Application>()
             .SetGroupName("Rnic")
             .AddConstructor<RnicApplication>()
-            .AddAttribute("Verb", "What to do: write, write-imm, send, send-imm.",
+            .AddAttribute("Verb", "What to do: write, write_imm, send, send_imm.",
                           StringValue("write"),
                           MakeStringAccessor(&RnicApplication::SetVerb, &RnicApplication::GetVerb),
                           MakeStringChecker())
@@ -135,8 +135,8 @@ void RnicApplication::SetVerb(std::string verb)
 
     NS_ABORT_MSG_IF(found == std::end(VERBS), "RnicApplication: no verb \""
                                                   << verb
-                                                  << "\"; there are: write, write-imm, send, "
-                                                     "send-imm");
+                                                  << "\"; there are: write, write_imm, send, "
+                                                     "send_imm");
     m_verb = found->opcode;
 }
 

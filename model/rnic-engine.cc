@@ -370,7 +370,7 @@ uint32_t RnicEngine::MaxFrameBytes() const
     {
         payload = std::max<uint64_t>({payload, nic->GetParams().mtu_bytes, nic->GetMtu()});
     }
-    return static_cast<uint32_t>(payload) + WIRE_MAX_HEADER_BYTES + WIRE_FCS_BYTES;
+    return wire_frame_max_bytes(payload);
 }
 
 void RnicEngine::Register(RnicNetDevice *nic)

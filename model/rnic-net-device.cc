@@ -42,7 +42,7 @@ TypeId RnicNetDevice::GetTypeId()
                                  &RnicNetDevice::DcqcnBlock, "Dcqcn");
         return made
             .AddAttribute("Cc", "Congestion control of the queue pairs: none, dcqcn.",
-                          StringValue("dcqcn"),
+                          StringValue(RNIC_CC_DEFAULT),
                           MakeStringAccessor(&RnicNetDevice::SetCcKind, &RnicNetDevice::GetCc),
                           MakeStringChecker())
             .AddTraceSource("CnpTx", "A CNP is sent for a queue pair.",

@@ -360,9 +360,9 @@ public:
         AddTestCase(new RnicErrorsTestCase);
         AddTestCase(new RnicArenaTestCase);
         AddTestCase(new RnicApplicationTestCase("write"));
-        AddTestCase(new RnicApplicationTestCase("write-imm"));
+        AddTestCase(new RnicApplicationTestCase("write_imm"));
         AddTestCase(new RnicApplicationTestCase("send"));
-        AddTestCase(new RnicApplicationTestCase("send-imm"));
+        AddTestCase(new RnicApplicationTestCase("send_imm"));
         AddTestCase(new RnicSameTestCase);
     }
 };

@@ -143,4 +143,10 @@ enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_add
  */
 uint32_t wire_frame_length(uint8_t opcode, uint8_t frame_flags, uint32_t payload_bytes);
 
+/** No frame with @p payload_bytes of payload or less is longer on the line, FCS counted. */
+static inline uint32_t wire_frame_max_bytes(uint64_t payload_bytes)
+{
+    return (uint32_t)payload_bytes + WIRE_MAX_HEADER_BYTES + WIRE_FCS_BYTES;
+}
+
 #endif

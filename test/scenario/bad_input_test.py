@@ -80,6 +80,9 @@ SPOILT = {
     "expect without bound": (STAR + "[[expect]]\nwhat = \"seed\"\n", "9:1: expect.0", "bound"),
     "any tolerance": (STAR + "[[expect]]\nwhat = \"seed\"\nnear = 1\ntolerance = \"inf%\"\n",
                       "12:13: expect.0.tolerance", "no share"),
+    "near no path": (STAR + "[[expect]]\nwhat = \"seed\"\nnear = \"no.such.path\"\n"
+                     "tolerance = \"5%\"\n", "11:8: expect.0.near",
+                     '"no" is not in summary.json'),
     "near without tolerance": (STAR + "[[expect]]\nwhat = \"seed\"\nnear = 1\n", "9:1: expect.0",
                                "tolerance"),
     "no ns-3 attribute": (STAR + "[ns3]\n\"ns3::RnicLink::Nix\" = 1\n",
