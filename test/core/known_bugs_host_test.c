@@ -42,6 +42,40 @@ static void lengths_of_a_list_never_wrap(void)
     card_bench_close(&bench);
 }
 
+/* A24: three entries of 100 bytes are more than 256 inline, two and one of 56 are not. */
+static void inline_lists_are_summed_before_they_are_taken(void)
+{
+    struct rnic_qp_init_attr init = {.max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 3};
+    struct card_options options = card_options_ideal();
+    struct rnic_sge sges[3];
+    struct rnic_send_wr wr = {.opcode = RNIC_WR_RDMA_WRITE, .sg_list = sges, .num_sge = 3};
+    static uint8_t bytes[256];
+    uint32_t qpn, peer;
+
+    card_bench_open(&bench, 2, &options);
+    card_fill(bytes, sizeof bytes, 24);
+    init.pd = a->pd;
+    init.send_cq = a->send_cq;
+    init.recv_cq = a->recv_cq;
+    init.max_inline_data = 256;
+    CARD_OK(a, rnic_create_qp(a->dev, &init, &qpn, 0));
+    peer = card_new_qp(b, b->send_cq, b->recv_cq);
+    card_join(a, qpn, b, peer);
+    wr.send_flags = RNIC_SEND_INLINE | RNIC_SEND_SIGNALED;
+    wr.remote_addr = CARD_VA;
+    wr.rkey = b->key;
+    for (uint32_t i = 0; i < 3; i++)
+        sges[i] = (struct rnic_sge){(uintptr_t)bytes + 100 * i, 100, 0};
+    CHECK_EQ(rnic_post_send(a->dev, qpn, &wr, 0), RNIC_ERR_INVAL);
+    sges[2].length = 56;
+    CHECK_EQ(rnic_post_send(a->dev, qpn, &wr, 0), 0);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 0, RNIC_WC_SUCCESS);
+    CHECK_BYTES(b->bytes, bytes, 256);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 1);
+    card_bench_close(&bench);
+}
+
 /* A25: 16 slots with an immediate and solicited, then the same 16 plain. */
 static void sixteen_slots_used_again_carry_nothing_over(void)
 {
@@ -73,6 +107,38 @@ static void sixteen_slots_used_again_carry_nothing_over(void)
             CHECK_EQ((wc.wc_flags & RNIC_WC_WITH_IMM) != 0, round == 0);
             CHECK_EQ(wc.imm, round == 0 ? 0xdeadbeefu : 0);
         }
+    }
+    card_bench_close(&bench);
+}
+
+/* A25: 16 fenced slots, then a READ and 15 plain ones in them: these do not wait for its data. */
+static void a_slot_used_again_is_not_fenced(void)
+{
+    struct card_options options = card_options_ideal();
+
+    options.depth = 16;
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = 1;
+    options.delay_ps = 10000000;
+    card_bench_open(&bench, 2, &options);
+    for (unsigned round = 0; round < 2; round++) {
+        uint64_t begin_ps = bench.now_ps;
+
+        bench.log_n = 0;
+        for (uint64_t i = 0; i < 16; i++) {
+            bool read = i == 0 && round == 1;
+            struct rnic_sge sge;
+            struct rnic_send_wr wr =
+                card_wr(a, read ? RNIC_WR_RDMA_READ : RNIC_WR_RDMA_WRITE, i, 0, 50000, 8, &sge);
+
+            wr.send_flags = round == 0 ? RNIC_SEND_FENCE : 0;
+            CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, bench.now_ps), 0);
+        }
+        card_bench_run(&bench, begin_ps + options.delay_ps);
+        CHECK_EQ(card_log_count(&bench, a->station, true), 16); /* all, before any answer */
+        card_bench_run(&bench, WIRE_NEVER);
+        for (uint64_t i = 0; i < 16; i++)
+            card_expect(a, a->send_cq, i, RNIC_WC_SUCCESS);
     }
     card_bench_close(&bench);
 }
@@ -112,6 +178,7 @@ static void each_cq_gets_its_own_flushed_requests(void)
 {
     struct card_options options = card_options_ideal();
     uint32_t other, peer;
+    struct rnic_wc wc;
 
     card_bench_open(&bench, 2, &options);
     other = card_new_qp(a, a->send_cq, a->recv_cq);
@@ -122,12 +189,20 @@ static void each_cq_gets_its_own_flushed_requests(void)
     for (uint64_t i = 0; i < 3; i++)
         card_write(a, i, 0, i == 0 ? bench.cards[1].n_bytes : 0, 100); /* the first has no room */
     card_bench_run(&bench, WIRE_NEVER);
-    CHECK_EQ(card_expect(a, a->send_cq, 0, RNIC_WC_REM_ACCESS_ERR).qp_num, a->qpn);
-    for (uint64_t i = 1; i < 3; i++)
-        CHECK_EQ(card_expect(a, a->send_cq, i, RNIC_WC_WR_FLUSH_ERR).qp_num, a->qpn);
+    wc = card_expect(a, a->send_cq, 0, RNIC_WC_REM_ACCESS_ERR);
+    CHECK_EQ(wc.qp_num, a->qpn);
+    CHECK_EQ(wc.vendor_err, WIRE_AETH_NAK | WIRE_NAK_ACCESS);
+    for (uint64_t i = 1; i < 3; i++) {
+        wc = card_expect(a, a->send_cq, i, RNIC_WC_WR_FLUSH_ERR);
+        CHECK_EQ(wc.qp_num, a->qpn);
+        CHECK_EQ(wc.vendor_err, 0); /* nothing stale */
+    }
     card_expect_none(a, a->send_cq);
-    for (uint64_t i = 0; i < 2; i++)
-        CHECK_EQ(card_expect(a, a->recv_cq, 10 + i, RNIC_WC_WR_FLUSH_ERR).qp_num, a->qpn);
+    for (uint64_t i = 0; i < 2; i++) {
+        wc = card_expect(a, a->recv_cq, 10 + i, RNIC_WC_WR_FLUSH_ERR);
+        CHECK_EQ(wc.qp_num, a->qpn);
+        CHECK_EQ(wc.vendor_err, 0);
+    }
     card_expect_none(a, a->recv_cq);
     CHECK_EQ(card_state(a, other), RNIC_QPS_RTS); /* its neighbour feels nothing */
     card_bench_close(&bench);
@@ -288,6 +363,8 @@ static void a_lost_tail_ends_one_timeout_and_one_round_trip_later(void)
 }
 
 CHECK_SUITE(known_bugs_host, CHECK_CASE(lengths_of_a_list_never_wrap),
+            CHECK_CASE(inline_lists_are_summed_before_they_are_taken),
+            CHECK_CASE(a_slot_used_again_is_not_fenced),
             CHECK_CASE(sixteen_slots_used_again_carry_nothing_over),
             CHECK_CASE(entries_of_64_kib_keep_their_length_in_lists),
             CHECK_CASE(each_cq_gets_its_own_flushed_requests),
