@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-// Switches that bridge: learning, flooding, ordinary packets and RDMA through a tree of them, loops.
+// Switches that bridge: learning, flooding, ordinary packets through a tree of them, loops.
 
 #include "rnic-test-star.h"
 
@@ -8,7 +8,7 @@
 
 using namespace ns3;
 
-/** Four cards at two bridges; what is flooded reaches everybody once, what is known only its card. */
+/** Four cards at two bridges: a flood reaches everybody once, what is known only its card. */
 class RnicBridgePacketsTestCase : public TestCase
 {
 public:

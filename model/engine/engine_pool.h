@@ -39,7 +39,7 @@ void engine_pool_fini(struct engine_pool *pool);
 struct wire_frame *engine_pool_carve(struct engine_pool *pool);
 /** Slow path of engine_pool_free: hand the opaque back and restore the payload pointer. */
 void engine_pool_strip(struct engine_pool *pool, struct wire_frame *frame);
-/** A frame equal to @p frame, with its own payload or opaque; next NULL. @return NULL: no memory. */
+/** A frame equal to @p frame, with its own payload or opaque; next NULL; NULL: out of memory. */
 struct wire_frame *engine_pool_copy(struct engine_pool *pool, const struct wire_frame *frame);
 
 /** A blank: kind ROCE, no flags, next NULL, payload slot (or NULL); the rest is undefined. */

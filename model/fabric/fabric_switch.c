@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The switch's wiring: two straight walks, fabric_rx (or fabric_rx_flood) and fabric_tx. What each stop decides stands
- * in its own file; nothing here but the order.
+ * The switch's wiring: two straight walks, fabric_rx (or fabric_rx_flood) and fabric_tx.
+ * What each stop decides stands in its own file; nothing here but the order.
  */
 #include "fabric_port.h"
 

@@ -245,8 +245,8 @@ static void nobody_to_flood_to_is_no_route(void)
 }
 
 /*
- * Class 3 is lossless and its egress never drains: what is flooded there is dropped at the threshold
- * of a lossy queue, pauses nobody, and leaves class 3's own share of the ingress alone.
+ * Class 3 is lossless and its egress never drains: what is flooded there is dropped at the
+ * threshold of a lossy queue, pauses nobody, and leaves class 3's own share of the ingress alone.
  */
 static void flooding_is_lossy_and_pauses_nobody(void)
 {

@@ -237,7 +237,7 @@ static void class_is_pcp_when_tagged_else_dscp(void)
     hex_free(&d9);
 }
 
-/* V2 from the fields of a frame: GRH with the stations' GIDs, no UDP, the tag's class or the GRH's. */
+/* V2 from the fields of a frame: GRH with the stations' GIDs, no UDP, class of the tag or GRH. */
 static void a_rocev1_frame_is_v2(void)
 {
     struct hex_buffer v1 = hex_named("V1"), v2 = hex_named("V2");
