@@ -14,7 +14,7 @@ status 0 kills it: a check, an assertion, a signal, a time limit. WIRE_ASSERTs a
 A mutant that can not be told from the original by any test is excused in
 test/mutants-equivalent.txt with a reason, a pair of lines:
 
-    model/core/rnic_x.c: source text of the changed line
+    model/core/rnic_x.c: source text of the changed line (deleted: /* statement */;)
         why that does the same
 
 Status 0 when 95 % of the others are killed, 1 when not.
@@ -182,7 +182,10 @@ def mutants_of(path, nexts):
             if end > start:
                 found.append(Mutant(path, text, "condition", start, end,
                                     f"(!{text[start:end]})"))
-    found += [Mutant(path, text, "deleted", start, end, "") for start, end in statements(bare)]
+    for start, end in statements(bare):  # leaves its words, for an excuse, and its lines
+        words = " ".join(bare[start:end].split())
+        found.append(Mutant(path, text, "deleted", start, end,
+                            f"/* {words} */" + "\n" * text.count("\n", start, end)))
     return found
 
 

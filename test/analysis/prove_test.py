@@ -107,8 +107,9 @@ class Mutants(unittest.TestCase):
         self.assertEqual(changes("enum"), [(4, "GREEN", "BLUE"), (4, "RED", "GREEN"),
                                            (10, "RED", "GREEN"), (11, "GREEN", "BLUE"),
                                            (14, "RED", "GREEN")])
-        self.assertEqual(changes("deleted"), [(13, "*light = light_min(a - 1, -2)", ""),
-                                              (14, "drops[RED]++", "")])
+        self.assertEqual(changes("deleted"), [(13, "*light = light_min(a - 1, -2)",
+                                               "/* *light = light_min(a - 1, -2) */"),
+                                              (14, "drops[RED]++", "/* drops[RED]++ */")])
         self.assertEqual(changes("jump"), [])
 
     def test_files_get_their_share(self):
