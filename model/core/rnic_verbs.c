@@ -218,8 +218,9 @@ static void verbs_address(struct rnic_device *dev, struct rnic_qp *qp)
     qp->request.prio = qp->response.prio = rnic_path_prio(qp->path.tos);
 }
 
-static void verbs_to_rtr(struct rnic_device *dev, struct rnic_qp *qp)
+static void verbs_to_rtr(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps)
 {
+    rnic_tx_rate_init(dev->cc, &dev->cc_config, &qp->cc, now_ps); /* READ responses are paced too */
     qp->mtu_bytes = qp->type == RNIC_QPT_UD ? (uint32_t)dev->params.mtu_bytes /* one packet each */
                                             : qp->attr.path_mtu_bytes;
     qp->mtu_shift = (uint8_t)__builtin_ctz(qp->mtu_bytes);
@@ -245,7 +246,6 @@ static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     qp->ssn_post = 1;
     qp->open_ps = now_ps + dev->params.connect_ps;
     qp->max_in_flight = verbs_window(dev, qp, qp->mtu_shift);
-    rnic_tx_rate_init(dev->cc, &dev->cc_config, &qp->cc, now_ps);
 }
 
 /* SQD: the retry timer and its counters as asked from now on. */
@@ -331,7 +331,7 @@ int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_a
     verbs_keep_attr(&qp->attr, attr, mask);
     verbs_apply(dev, qp, mask, now_ps);
     if (from == RNIC_QPS_INIT && to == RNIC_QPS_RTR)
-        verbs_to_rtr(dev, qp);
+        verbs_to_rtr(dev, qp, now_ps);
     if (from == RNIC_QPS_RTR && to == RNIC_QPS_RTS)
         verbs_to_rts(dev, qp, now_ps);
     qp->state = (uint8_t)to;
@@ -362,7 +362,7 @@ int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, d
 
     if (qp == NULL)
         return RNIC_ERR_NOENT;
-    if (qp->state != RNIC_QPS_RTS && qp->state != RNIC_QPS_SQD && qp->state != RNIC_QPS_SQE)
+    if (qp->state < RNIC_QPS_RTR || qp->state == RNIC_QPS_ERR)
         return RNIC_ERR_INVAL;
     *rate_bps = rnic_tx_rate_bps(dev->cc, &dev->cc_config, &qp->cc, now_ps);
     *alpha = rnic_tx_rate_alpha(dev->cc, &dev->cc_config, &qp->cc, now_ps);

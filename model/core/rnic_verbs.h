@@ -379,7 +379,10 @@ int rnic_query_qp(struct rnic_device *dev, uint32_t qpn, struct rnic_qp_attr *at
 /** Outstanding work is discarded without completions; frames already built still leave. */
 int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
 
-/** Current rate (bits a second) and congestion estimate of the QP's control; changes nothing. */
+/**
+ * Current rate (bits a second) and congestion estimate of the QP's control, which begins in RTR:
+ * READ responses are paced too. Changes nothing. @return 0, RNIC_ERR_INVAL (before RTR; ERR), _NOENT
+ */
 int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, double *alpha,
                     uint64_t now_ps);
 

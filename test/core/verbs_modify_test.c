@@ -200,6 +200,45 @@ static void reset_forgets_everything(void)
     card_bench_close(&bench);
 }
 
+/* READ responses are paced from RTR on: the rate begins at the line's, and a CNP lowers it. */
+static void the_rate_begins_in_rtr(void)
+{
+    struct card_options options = card_options_ideal();
+    struct rnic_qp_attr attr;
+    struct wire_frame cnp;
+    uint64_t rate_bps;
+    double alpha;
+
+    options.cc = &rnic_cc_dcqcn;
+    options.rd_atomic = 4;
+    options.access = CARD_ACCESS_ALL;
+    card_bench_open(&bench, 2, &options);
+    attr = card_attr(a, b, b->qpn);
+    cnp = card_ack(a, 0, 0, 0);
+    cnp.opcode = WIRE_OP_CNP;
+    CHECK_EQ(card_deliver(&bench, a, &cnp), WIRE_DROP_NONE);
+    CHECK_EQ(modify(RNIC_QPS_RESET, attr, 0), 0); /* forgets it */
+    CHECK_EQ(rnic_query_rate(a->dev, a->qpn, &rate_bps, &alpha, 0), RNIC_ERR_INVAL);
+    card_to_state(a, a->qpn, &attr, RNIC_QPS_RTR);
+    CHECK_EQ(rnic_query_rate(a->dev, a->qpn, &rate_bps, &alpha, 0), 0);
+    CHECK_EQ(rate_bps, options.line_bps);
+    card_post(b, RNIC_WR_RDMA_READ, 1, 0, 0, 50000);
+    card_bench_run(&bench, 20000000);
+    card_expect(b, b->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(card_deliver(&bench, a, &cnp), WIRE_DROP_NONE);
+    CHECK_EQ(rnic_query_rate(a->dev, a->qpn, &rate_bps, &alpha, bench.now_ps), 0);
+    CHECK(rate_bps > 0 && rate_bps < options.line_bps);
+    attr.qp_state = RNIC_QPS_RTS; /* and RTS does not forget it */
+    CHECK_EQ(rnic_modify_qp(a->dev, a->qpn, &attr,
+                            RNIC_QP_STATE | RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC |
+                                RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY | RNIC_QP_TIMEOUT,
+                            bench.now_ps),
+             0);
+    CHECK_EQ(rnic_query_rate(a->dev, a->qpn, &rate_bps, &alpha, bench.now_ps), 0);
+    CHECK(rate_bps < options.line_bps);
+    card_bench_close(&bench);
+}
+
 /* ---- RTS to RTS ---- */
 
 static void access_timer_and_rate_change_in_rts(void)
@@ -442,7 +481,8 @@ static void a_new_depth_waits_for_pending_answers(void)
 CHECK_SUITE(verbs_modify, CHECK_CASE(attributes_come_to_the_blocks),
             CHECK_CASE(the_window_in_packets), CHECK_CASE(selective_repeat_is_set_up),
             CHECK_CASE(selective_repeat_without_memory), CHECK_CASE(reset_gives_memory_back),
-            CHECK_CASE(reset_forgets_everything), CHECK_CASE(access_timer_and_rate_change_in_rts),
+            CHECK_CASE(reset_forgets_everything), CHECK_CASE(the_rate_begins_in_rtr),
+            CHECK_CASE(access_timer_and_rate_change_in_rts),
             CHECK_CASE(a_lifted_rate_limit_lets_the_next_packet_go),
             CHECK_CASE(what_was_started_is_finished), CHECK_CASE(drained_is_told_once_an_entry),
             CHECK_CASE(what_was_not_started_leaves_the_line), CHECK_CASE(a_replay_in_sqd_goes_on),
