@@ -388,6 +388,7 @@ def check_the_tool(table, prover, tree, found, produced):
     """Would a missing test be noticed? Fills table.broken."""
     for outcome in prover.rig.baseline():
         table.broken.append(f"{outcome.test} fails with nothing spoiled: {outcome.why}")
+        prover.rig.tests.remove(outcome.test)  # it would seem to notice everything
     path = next(path for path, text in tree.items() if "#define WIRE_DROPS(X)" in text)
     head = "#define WIRE_DROPS(X)"
     spoiled = {**tree, path: tree[path].replace(head, head + ' X(SPOILED, "spoiled", "")', 1)}
