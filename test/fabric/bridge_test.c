@@ -42,11 +42,20 @@ static void never_ages_at_zero(void)
     fabric_bridge_free(&bridge);
 }
 
+static bool in_table(const struct fabric_bridge *bridge, uint32_t station)
+{
+    for (uint32_t i = 0; i < bridge->slots; i++) {
+        if (bridge->entries[i].station == station)
+            return true;
+    }
+    return false;
+}
+
 /* A full table takes new stations only in place of aged ones, and answers right for all it has. */
 static void table_against_a_plain_list(void)
 {
     enum { STATIONS = 300, LIMIT = 100, AGE = 2000 };
-    uint64_t seed = 11, now_ps = 0, unlearned = 0, aged = 0;
+    uint64_t seed = 11, now_ps = 0, unlearned = 0, aged = 0, replaced = 0;
     struct wire_rng rng = wire_rng_init(seed, 0);
     uint32_t port[STATIONS] = {0};
     uint64_t seen_ps[STATIONS];
@@ -69,17 +78,20 @@ static void table_against_a_plain_list(void)
             CHECK(now_ps - seen_ps[station] <= AGE);
         }
         if (wire_rng_next(&rng) % 2 == 0) {
+            bool is_new = bridge.used == LIMIT && !in_table(&bridge, station);
+
             port[station] = (uint32_t)(wire_rng_next(&rng) % 64);
             fabric_bridge_learn(&bridge, station, port[station], now_ps);
             found = fabric_bridge_lookup(&bridge, station, now_ps);
             CHECK(found == port[station] || found == FABRIC_BRIDGE_NONE);
             unlearned += found == FABRIC_BRIDGE_NONE;
+            replaced += is_new && found != FABRIC_BRIDGE_NONE;
             seen_ps[station] = found == FABRIC_BRIDGE_NONE ? UINT64_MAX : now_ps;
         }
         CHECK(bridge.used <= LIMIT);
     }
     CHECK_EQ(bridge.used, LIMIT);
-    CHECK(unlearned > 1000 && aged > 1000);
+    CHECK(unlearned > 1000 && aged > 1000 && replaced > 1000);
     fabric_bridge_free(&bridge);
 }
 
@@ -267,7 +279,9 @@ static void flooding_is_lossy_and_pauses_nobody(void)
     CHECK_EQ(dropped, 400 - 47);
     CHECK_EQ(fabric_tx_next(rig.sw, 0, RIG_ALL), WIRE_NEVER); /* no pause frame waits */
     rig_check_conservation(&rig);
-    CHECK_EQ(rig_drain(&rig, 1, 0), 24);
+    CHECK_EQ(bridge_rx(&rig, 0, HOST, 1, 3, 0), 0); /* the share of class 3 is still its own */
+    CHECK_EQ(fabric_tx_next(rig.sw, 0, RIG_ALL), WIRE_NEVER);
+    CHECK_EQ(rig_drain(&rig, 1, 0), 25);
     CHECK_EQ(rig_drain(&rig, 2, 0), 23);
     CHECK_EQ(fabric_query_counters(rig.sw)->pauses, 0);
     for (int i = 0; i < 12; i++) /* known again: lossless, and it pauses */
