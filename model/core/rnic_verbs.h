@@ -381,7 +381,8 @@ int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
 
 /**
  * Current rate (bits a second) and congestion estimate of the QP's control, which begins in RTR:
- * READ responses are paced too. Changes nothing. @return 0, RNIC_ERR_INVAL (before RTR; ERR), _NOENT
+ * READ responses are paced too. Changes nothing.
+ * @return 0, RNIC_ERR_INVAL (before RTR; ERR), _NOENT
  */
 int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, double *alpha,
                     uint64_t now_ps);
