@@ -85,8 +85,9 @@ void rnic_post_raw(struct rnic_device *dev, struct wire_frame *frame, uint64_t n
 
 enum rnic_event_type {
     RNIC_EVENT_NONE,
-    RNIC_EVENT_CQ,            /* an armed CQ has a visible completion: cq */
-    RNIC_EVENT_QP_FATAL,      /* queue pair went to ERR for a local reason: qpn */
+    RNIC_EVENT_CQ, /* an armed CQ has a visible completion: cq */
+    /* A queue pair went to ERR, and no completion in error says why (IBTA 11.6.3): */
+    RNIC_EVENT_QP_FATAL,      /* its CQ overflowed: qpn */
     RNIC_EVENT_QP_REQ_ERR,    /* responder refused an invalid request: qpn */
     RNIC_EVENT_QP_ACCESS_ERR, /* responder refused an access: qpn */
     RNIC_EVENT_COMM_EST,      /* first packet in RTR: qpn */

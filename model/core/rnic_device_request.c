@@ -122,9 +122,12 @@ static enum wire_drop rx_data(struct rnic_device *dev, struct rnic_qp *qp,
     rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps, &result);
     rnic_device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
     if (result.placed != RNIC_RX_PLACED) {
-        if (result.has_cqe) /* the receive request that could not take it has the real status */
-            rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
-        return rx_refuse(dev, qp, rx_nak_code(result.placed), WIRE_DROP_REFUSED, at_ps);
+        if (!result.has_cqe)
+            return rx_refuse(dev, qp, rx_nak_code(result.placed), WIRE_DROP_REFUSED, at_ps);
+        /* The receive request that could not take it has the real status: that tells the host. */
+        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+        rnic_device_refuse_told(dev, qp, rx_nak_code(result.placed), qp->resp.psn, at_ps);
+        return rnic_device_drop(dev, WIRE_DROP_REFUSED);
     }
     rx_accepted(dev, qp, frame, &result);
     if (frame->bth_flags & WIRE_BTH_ACKREQ)
@@ -187,7 +190,7 @@ static enum wire_drop rx_atomic(struct rnic_device *dev, struct rnic_qp *qp,
     resource = rx_remember(qp, frame, 1, done_ps);
     resource->orig = orig;
     rnic_rx_respond_queue(&qp->respond, resource, 0, 1);
-    rnic_device_respond_ready(dev, qp, done_ps, at_ps);
+    rnic_device_respond_ready(dev, qp, at_ps, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -203,13 +206,12 @@ static enum wire_drop rx_ask(struct rnic_device *dev, struct rnic_qp *qp,
 
 /* ---- UC and UD: nobody is told what goes wrong ---- */
 
-/* UC: the open message, if any, is lost, and what follows of it will be. */
+/* UC: the open message, if any, is lost; what follows of it continues nothing. */
 static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum wire_drop drop,
                               enum rnic_wc_status status, uint64_t at_ps)
 {
     struct rnic_rx_place_result result;
 
-    qp->resp.dropping = true;
     rnic_rx_place_abandon(qp, status, &result);
     if (result.has_cqe)
         rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
@@ -220,9 +222,7 @@ static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum 
 static enum wire_drop rx_local_error(struct rnic_device *dev, struct rnic_qp *qp,
                                      const struct rnic_rx_place_result *result, uint64_t at_ps)
 {
-    rnic_complete_recv(dev, qp, &result->wc, false, at_ps);
-    if (qp->state != RNIC_QPS_ERR)
-        rnic_device_event(dev, RNIC_EVENT_QP_FATAL, qp, result->wc.status, at_ps);
+    rnic_complete_recv(dev, qp, &result->wc, false, at_ps); /* that tells the host */
     rnic_complete_to_error(dev, qp, at_ps);
     return rnic_device_drop(dev, WIRE_DROP_REFUSED);
 }

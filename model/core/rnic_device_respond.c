@@ -87,16 +87,22 @@ void rnic_device_responded(struct rnic_device *dev, uint32_t qpn, uint64_t now_p
                  wire_max_ps(respond->later_ps, now_ps));
 }
 
-void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
-                        wire_psn psn, uint64_t at_ps)
+void rnic_device_refuse_told(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                             wire_psn psn, uint64_t at_ps)
 {
     rnic_rx_respond_cut(&qp->respond, psn);
     rnic_device_answer(dev, qp, (uint8_t)(WIRE_AETH_NAK | code), psn, at_ps);
+    rnic_complete_refused(dev, qp, at_ps);
+}
+
+void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                        wire_psn psn, uint64_t at_ps)
+{
     if (qp->state != RNIC_QPS_ERR)
         rnic_device_event(
             dev, code == WIRE_NAK_ACCESS ? RNIC_EVENT_QP_ACCESS_ERR : RNIC_EVENT_QP_REQ_ERR, qp,
             code, at_ps);
-    rnic_complete_refused(dev, qp, at_ps);
+    rnic_device_refuse_told(dev, qp, code, psn, at_ps);
 }
 
 /* ---- repeated requests ---- */
@@ -157,7 +163,7 @@ static enum wire_drop repeat_atomic(struct rnic_device *dev, struct rnic_qp *qp,
         if (resource->next == resource->end)
             resource->ready_ps = wire_max_ps(resource->ready_ps, at_ps);
         rnic_rx_respond_queue(&qp->respond, resource, 0, 1);
-        rnic_device_respond_ready(dev, qp, resource->ready_ps, at_ps);
+        rnic_device_respond_ready(dev, qp, at_ps, at_ps);
     }
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
@@ -199,12 +205,8 @@ static bool respond_gather(struct rnic_device *dev, const struct rnic_qp *qp,
 {
     const struct rnic_access_peer peer = {.pd = qp->pd, .qpn = qp->qpn};
     uint64_t va = resource->va + ((uint64_t)resource->next << qp->mtu_shift);
-    bool backed = true;
+    bool backed;
 
-    if (resource->length == 0) {
-        frame->flags |= WIRE_FRAME_BYTES;
-        return true;
-    }
     if (!rnic_access_read(&dev->path, peer, resource->rkey, va, frame->payload_bytes,
                           frame->payload, &backed, at_ps))
         return false;

@@ -26,7 +26,6 @@ void rnic_device_verdict(struct rnic_device *dev, struct rnic_qp *qp,
     if (qp->state == RNIC_QPS_ERR)
         return;
     if (verdict == RNIC_TX_REPLAY_RETRY_EXC || verdict == RNIC_TX_REPLAY_RNR_EXC) {
-        rnic_device_event(dev, RNIC_EVENT_QP_FATAL, qp, verdict, now_ps);
         rnic_complete_send_error(dev, qp,
                                  verdict == RNIC_TX_REPLAY_RETRY_EXC ? RNIC_WC_RETRY_EXC_ERR
                                                                      : RNIC_WC_RNR_RETRY_EXC_ERR,

@@ -131,6 +131,10 @@ void rnic_device_answer_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_
 void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                         wire_psn psn, uint64_t at_ps);
 
+/** The same without the event: a completion in error tells the host (IBTA 11.6.3.1: one of them). */
+void rnic_device_refuse_told(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                             wire_psn psn, uint64_t at_ps);
+
 /** RC: answer a request again that was executed before. */
 enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
                                   const struct wire_frame *frame, uint64_t at_ps);

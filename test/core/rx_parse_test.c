@@ -148,7 +148,7 @@ static void states(void)
     for (uint8_t state = RNIC_QPS_RESET; state <= RNIC_QPS_ERR; state++)
         for (size_t i = 0; i < 3; i++) {
             struct wire_frame f = good(RNIC_QPT_RC);
-            bool request = i == 0;
+            bool request = i != 1; /* a CNP slows READ responses down: as requests */
             bool takes = state == RNIC_QPS_RTS || state == RNIC_QPS_SQD ||
                          (request && (state == RNIC_QPS_RTR || state == RNIC_QPS_SQE));
 
