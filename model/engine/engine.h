@@ -156,7 +156,7 @@ const struct engine_port_counters *engine_query_port(const struct engine *engine
 /** counters.busy_ps without what is still to come of the frame on the line. */
 uint64_t engine_query_busy_ps(const struct engine *engine, uint32_t port);
 
-/* Conservation of RoCE and opaque frames: sent + copied = delivered + drops + in_flight, checked. */
+/* Conservation, RoCE and opaque frames: sent + copied = delivered + drops + in_flight. */
 struct engine_counters {
     uint64_t events;
     uint64_t packet_hops;      /* frames that crossed a link, pause frames apart */
