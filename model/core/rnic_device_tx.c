@@ -210,7 +210,7 @@ static bool tx_gather(struct rnic_device *dev, const struct rnic_qp *qp, struct 
 /* The peer has to answer when no more may follow before it does. */
 static void tx_ask(const struct rnic_qp *qp, const struct rnic_wqe *wqe, struct wire_frame *frame)
 {
-    bool full = rnic_tx_replay_in_flight(&qp->replay) + 1 == qp->max_in_flight;
+    bool full = rnic_tx_replay_in_flight(&qp->replay) + 1 >= qp->max_in_flight; /* >: sent again */
     bool limited = qp->checks_credits && tx_uses_receive(wqe) &&
                    wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) > 0;
 
@@ -240,7 +240,7 @@ static bool tx_request(struct rnic_device *dev, struct rnic_qp *qp,
     if (WIRE_UNLIKELY(spot->again) && rnic_ring_is_read(wqe))
         frame->dma_bytes = (uint32_t)wire_min_ps(
             frame->dma_bytes, (uint64_t)tx_missing(qp, wqe, spot->packet) << qp->mtu_shift);
-    if (rnic_tx_replay_in_flight(&qp->replay) + 1 == qp->max_in_flight ||
+    if (rnic_tx_replay_in_flight(&qp->replay) + 1 >= qp->max_in_flight ||
         WIRE_UNLIKELY(qp->checks_credits))
         tx_ask(qp, wqe, frame);
     rnic_device_passage(dev, RNIC_BLOCK_TX_SCHED, qp, frame, cause_ps, at_ps);

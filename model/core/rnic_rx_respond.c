@@ -159,8 +159,10 @@ bool rnic_rx_respond_waits(const struct rnic_rx_respond *respond, wire_psn psn)
 void rnic_rx_respond_defer(struct rnic_rx_respond *respond, wire_psn psn, uint8_t syndrome,
                            uint32_t msn, uint64_t at_ps)
 {
-    if (respond->later && wire_psn_diff(psn, respond->later_psn) < 0)
-        return;
+    bool ahead = syndrome == (WIRE_AETH_NAK | WIRE_NAK_SELECTIVE);
+
+    if (respond->later && wire_psn_diff(psn, respond->later_psn) < (ahead ? 1 : 0))
+        return; /* what arrived ahead of a refused request does not make up for the refusal */
     respond->later = true;
     respond->later_psn = psn;
     respond->later_syndrome = syndrome;

@@ -286,6 +286,51 @@ static void order_is_kept(void)
     card_bench_close(&bench);
 }
 
+/*
+ * A SEND kept ahead of a gap finds no receive when its turn comes: its RNR NAK waits behind an
+ * atomic's answer, and the report of the next packet does not take its place.
+ */
+static void a_refusal_of_a_kept_packet_is_told(void)
+{
+    struct card_options options = recovery_options(RNIC_RECOVER_SELECTIVE);
+
+    options.params.min_rnr_timer = 1; /* 10 us */
+    open_with(&options);
+    bench.tap = drop_psn;
+    bench.scratch[0] = 0;
+    card_write(a, 1, 0, 0, 1024);
+    card_post(a, RNIC_WR_ATOMIC_FETCH_AND_ADD, 2, 8192, 8192, 8);
+    card_send(a, 3, 0, 100); /* no receive */
+    card_write(a, 4, 0, 4096, 1024);
+    card_bench_run(&bench, 20000000);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_expect(a, a->send_cq, 2, RNIC_WC_SUCCESS);
+    card_recv(b, 9, 16384, 100);
+    card_bench_run(&bench, 99000000); /* before any timeout */
+    card_expect(a, a->send_cq, 3, RNIC_WC_SUCCESS);
+    card_expect(a, a->send_cq, 4, RNIC_WC_SUCCESS);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 0);
+    CHECK(card_counters(a, a->qpn).rnr_naks_rx > 0);
+    card_bench_close(&bench);
+}
+
+/* A packet sent again into a full window asks for an answer: nothing else will. */
+static void a_full_window_of_one_is_sent_again(void)
+{
+    struct card_options options = recovery_options(RNIC_RECOVER_SELECTIVE);
+
+    options.params.min_rnr_timer = 1;
+    options.window_bytes = 1024;
+    open_with(&options);
+    card_send(a, 1, 0, 4 * 1024);
+    card_bench_run(&bench, 15000000);
+    card_recv(b, 9, 16384, 4 * 1024);
+    card_bench_run(&bench, 99000000);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 0);
+    card_bench_close(&bench);
+}
+
 /* No more than the window is ever unacknowledged. */
 static uint32_t newest_sent, newest_acked, most;
 
@@ -352,4 +397,6 @@ CHECK_SUITE(rc_recovery, CHECK_CASE(where_each_resumes), CHECK_CASE(go_back_0_li
             CHECK_CASE(go_back_0_restarts_a_send), CHECK_CASE(random_loss_is_made_good),
             CHECK_CASE(selective_repeat_sends_what_is_missing),
             CHECK_CASE(a_gap_in_a_read_is_asked_for_alone), CHECK_CASE(order_is_kept),
-            CHECK_CASE(the_window_is_kept), CHECK_CASE(two_timeouts))
+            CHECK_CASE(a_refusal_of_a_kept_packet_is_told),
+            CHECK_CASE(a_full_window_of_one_is_sent_again), CHECK_CASE(the_window_is_kept),
+            CHECK_CASE(two_timeouts))
