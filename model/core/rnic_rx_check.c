@@ -57,9 +57,7 @@ static enum rnic_rx_verdict check_uc(struct rnic_qp *qp, wire_psn psn, uint16_t 
     if (is & (WIRE_IS_FIRST | WIRE_IS_ONLY)) {
         verdict = resp->message_is == 0 ? RNIC_RX_NEW : RNIC_RX_RESTART;
         resp->psn = psn;
-        resp->dropping = false;
-    } else if (resp->dropping || psn.v != resp->psn.v || !check_sequence(resp, is)) {
-        resp->dropping = true;
+    } else if (psn.v != resp->psn.v || !check_sequence(resp, is)) {
         return RNIC_RX_LOST;
     }
     return check_enabled(qp, is) ? verdict : RNIC_RX_INVALID;

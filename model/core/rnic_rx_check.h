@@ -9,7 +9,7 @@
  *
  * In     a request and the responder state of its queue pair
  * Out    a verdict; a request that is NEW may go on to resources, length and placement
- * Owns   resp->nak (one NAK per loss event), resp->dropping; UC: resp->psn of a message that begins
+ * Owns   resp->nak (one NAK per loss event); UC: resp->psn of a message that begins
  * Spec   IBTA Vol 1 9.7.4.1.1 (PSN verification), 9.7.4.1.2 (opcode sequence), 9.7.4.1.6 (length),
  *        C9-114 (one NAK until the expected packet arrives), 9.8.2 (UC), 9.8.3 (UD);
  *        go-back-0: Guo16 ("RDMA over Commodity Ethernet at Scale") 4.1

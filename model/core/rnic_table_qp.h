@@ -61,7 +61,6 @@ struct rnic_resp {
     uint64_t placed_ps;   /* when all data of the open message is visible */
     wire_psn message_psn; /* first packet of the open message */
     uint8_t nak;          /* enum rnic_resp_nak: refused, and not yet sent again */
-    bool dropping;        /* UC: the rest of a message that lost a packet, or had no place */
     bool established;     /* COMM_EST given */
 };
 

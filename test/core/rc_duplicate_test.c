@@ -238,8 +238,8 @@ static void what_is_no_part_of_it_is_dropped(void)
     take(&read);
     atomic = card_request(b, WIRE_OP_FETCH_ADD, 4, 0);
     take(&atomic);
-    for (unsigned i = 0; i < 9; i++) {
-        bad = i < 7 ? rest_of_read(1, 3 * MTU, 1) : atomic;
+    for (unsigned i = 0; i < 11; i++) {
+        bad = i < 8 ? rest_of_read(1, 3 * MTU, 1) : atomic;
         switch (i) {
         case 0:
             bad.rkey = key;
@@ -263,7 +263,13 @@ static void what_is_no_part_of_it_is_dropped(void)
             bad = card_request(b, WIRE_OP_READ_REQUEST, 4, 8); /* an atomic was */
             break;
         case 7:
+            bad = card_request(b, WIRE_OP_READ_REQUEST, 4, 0);
+            break;
+        case 8:
             bad.opcode = WIRE_OP_COMPARE_SWAP;
+            break;
+        case 9:
+            bad.rkey = key;
             break;
         default:
             bad.va += 8;
@@ -308,6 +314,9 @@ static void a_read_that_waits_is_not_queued_twice(void)
     b->ready_classes = 0;
     read = card_request(b, WIRE_OP_READ_REQUEST, 0, 4 * MTU);
     take(&read);
+    rest = read; /* its beginning only */
+    rest.dma_bytes = MTU;
+    repeat(&rest);
     rest = rest_of_read(0, 4 * MTU, 2);
     repeat(&rest);
     repeat(&read);
@@ -315,6 +324,31 @@ static void a_read_that_waits_is_not_queued_twice(void)
     b->ready_classes = 0xFF;
     run();
     CHECK_EQ(sent(), 4);
+    check_answer(3, WIRE_OP_READ_RESP_LAST, 3);
+    card_bench_close(&bench);
+}
+
+/* The repeat is refused: what was accepted behind it is not answered any more. */
+static void a_refused_repeat_takes_what_is_behind_it(void)
+{
+    struct wire_frame read, later;
+    uint32_t key;
+
+    begin();
+    CARD_OK(b, rnic_reg_mr(b->dev, b->pd, CARD_VA, 65536, b->bytes, CARD_ACCESS_ALL, &key, 0));
+    read = card_request(b, WIRE_OP_READ_REQUEST, 0, 8);
+    take(&read);
+    b->ready_classes = 0;
+    later = card_request(b, WIRE_OP_READ_REQUEST, 1, 3 * MTU);
+    later.rkey = key; /* that one stays */
+    take(&later);
+    CHECK_EQ(rnic_dereg_mr(b->dev, b->key, bench.now_ps), 0);
+    CHECK_EQ(card_deliver(&bench, b, &read), WIRE_DROP_REFUSED);
+    b->ready_classes = 0xFF;
+    run();
+    CHECK_EQ(sent(), 2);
+    check_answer(1, WIRE_OP_ACKNOWLEDGE, 0);
+    CHECK_EQ(answer(1)->syndrome, 0x62);
     card_bench_close(&bench);
 }
 
@@ -457,6 +491,7 @@ CHECK_SUITE(rc_duplicate, CHECK_CASE(a_repeated_write_is_acknowledged_with_its_o
             CHECK_CASE(a_read_goes_on_anywhere), CHECK_CASE(a_part_of_a_read_has_its_own_end),
             CHECK_CASE(what_is_no_part_of_it_is_dropped), CHECK_CASE(a_forgotten_read_is_dropped),
             CHECK_CASE(a_read_that_waits_is_not_queued_twice),
+            CHECK_CASE(a_refused_repeat_takes_what_is_behind_it),
             CHECK_CASE(a_repeated_read_needs_its_key),
             CHECK_CASE(a_repeated_atomic_is_executed_once), CHECK_CASE(a_repeat_ends_no_loss),
             CHECK_CASE(a_new_read_takes_the_slot_of_a_repeat))

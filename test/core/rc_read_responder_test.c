@@ -289,6 +289,30 @@ static void a_held_response_holds_its_acknowledge(void)
     card_bench_close(&bench);
 }
 
+/* The response leaves just behind the request that waits for it: that answer needs its own time. */
+static void an_answer_is_not_faster_because_it_waited(void)
+{
+    struct card_options options = card_options_default();
+    uint64_t begun_ps;
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = DEPTH;
+    begin(&options);
+    take(WIRE_OP_READ_REQUEST, 0, 8);
+    while (rnic_frames_held(b->dev) == 0)
+        card_bench_run(&bench, bench.now_ps + 10000);
+    b->ready_classes = 0; /* a pause, while the response is at the MAC */
+    run();
+    begun_ps = bench.now_ps;
+    take(WIRE_OP_WRITE_ONLY, 1, 1);
+    b->ready_classes = 0xFF;
+    run();
+    CHECK_EQ(card_log_at(&bench, b->station, false, 0)->left_ps, begun_ps);
+    CHECK(card_log_at(&bench, b->station, false, 1)->left_ps >=
+          begun_ps + options.params.rx_latency_ps + options.params.tx_latency_ps);
+    card_bench_close(&bench);
+}
+
 /* NAKs of every kind wait for what is before them, and still leave. */
 static void naks_leave_behind_the_responses(void)
 {
@@ -492,14 +516,18 @@ static void a_queue_pair_that_is_stopped_answers_no_more(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(
-    rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
-    CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
-    CHECK_CASE(phantom_memory_has_lengths_only), CHECK_CASE(a_read_sees_the_write_before_it),
-    CHECK_CASE(responses_carry_credits), CHECK_CASE(answers_leave_in_psn_order),
-    CHECK_CASE(a_paused_response_holds_its_acknowledge),
-    CHECK_CASE(a_held_response_holds_its_acknowledge), CHECK_CASE(naks_leave_behind_the_responses),
-    CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent), CHECK_CASE(invalid_reads),
-    CHECK_CASE(reads_that_are_not_allowed), CHECK_CASE(one_read_too_many_is_invalid),
-    CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak), CHECK_CASE(the_earlier_refusal_counts),
-    CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))
+CHECK_SUITE(rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
+            CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
+            CHECK_CASE(phantom_memory_has_lengths_only),
+            CHECK_CASE(a_read_sees_the_write_before_it), CHECK_CASE(responses_carry_credits),
+            CHECK_CASE(answers_leave_in_psn_order),
+            CHECK_CASE(a_paused_response_holds_its_acknowledge),
+            CHECK_CASE(a_held_response_holds_its_acknowledge),
+            CHECK_CASE(an_answer_is_not_faster_because_it_waited),
+            CHECK_CASE(naks_leave_behind_the_responses),
+            CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent),
+            CHECK_CASE(invalid_reads), CHECK_CASE(reads_that_are_not_allowed),
+            CHECK_CASE(one_read_too_many_is_invalid),
+            CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak),
+            CHECK_CASE(the_earlier_refusal_counts),
+            CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))
