@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The simulation test as a program: sim [--seed N] [--seeds A..B] [--spoil KIND] [--verbose]
+ * The simulation test as a program:
+ * sim [--seed N] [--seeds A..B] [--spoil KIND] [--verbose] [--minimise]
  *
  * Without arguments seeds 1..1000. Many seeds run in a child, so that the parent can name the seed
  * and how to repeat it whatever ended the run: a check, an assertion, a sanitizer. One seed runs in
@@ -18,12 +19,13 @@
 #include <unistd.h>
 
 #define SEEDS_DEFAULT 1000u
+#define SEEDS_SURE 1000u /* so many bring everything */
 #define SECONDS_MAX 120u /* of one seed */
 #define RUN_FAILED 3     /* of the child: it has said why (a sanitizer ends it with 1) */
 
 struct arguments {
     uint64_t first, last;
-    bool one;
+    bool one, minimise;
     struct sim_options options;
 };
 
@@ -38,10 +40,11 @@ static const struct {
 static int main_usage(const char *program)
 {
     fprintf(stderr,
-            "usage: %s [--seed N] [--seeds A..B] [--spoil KIND] [--verbose]\n"
+            "usage: %s [--seed N] [--seeds A..B] [--spoil KIND] [--verbose] [--minimise]\n"
             "  --seed N      one seed, in this process\n"
             "  --seeds A..B  seeds A to B; 1..%u without arguments\n"
             "  --verbose     tell the plan, every frame and every completion\n"
+            "  --minimise    with --seed: the smallest part of its plan that still fails\n"
             "  --spoil KIND  break the run by hand; it must fail:\n",
             program, SEEDS_DEFAULT);
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++)
@@ -92,6 +95,10 @@ static bool main_parse(int argc, char **argv, struct arguments *arguments)
             arguments->options.verbose = true;
             continue;
         }
+        if (strcmp(argv[i], "--minimise") == 0) {
+            arguments->minimise = true;
+            continue;
+        }
         i++;
         if (strcmp(argv[i - 1], "--seed") == 0 && main_seeds(value, arguments, true))
             continue;
@@ -101,7 +108,7 @@ static bool main_parse(int argc, char **argv, struct arguments *arguments)
             continue;
         return false;
     }
-    return true;
+    return !arguments->minimise || arguments->one;
 }
 
 static void main_repeat(const char *program, const struct arguments *arguments, uint64_t seed)
@@ -122,16 +129,27 @@ static void main_add(struct sim_seen *sums, const struct sim_seen *seen)
         to[i] += from[i];
 }
 
-static void main_tell(const struct sim_seen *sums)
+/* Tell the sums. @return false: something that the seeds are meant to bring is missing */
+static bool main_tell(const struct sim_seen *sums)
 {
-    printf("   %ju frames, %ju faults; %ju runs in the engine, %ju with an error, %ju flushed\n"
-           "   %ju packets again, %ju timeouts, %ju sequence NAKs, %ju RNR NAKs, %ju duplicates\n"
-           "   %ju CNPs, %ju pauses; %.1f s simulated\n",
-           (uintmax_t)sums->frames, (uintmax_t)sums->faults, (uintmax_t)sums->fabrics,
-           (uintmax_t)sums->errors, (uintmax_t)sums->flushes, (uintmax_t)sums->retransmitted,
-           (uintmax_t)sums->timeouts, (uintmax_t)sums->sequence_naks, (uintmax_t)sums->rnr_naks,
-           (uintmax_t)sums->duplicates, (uintmax_t)sums->cnps, (uintmax_t)sums->pauses,
-           (double)sums->simulated_ps * 1e-12);
+    static const char *const texts[] = {
+#define MAIN_TEXT(name, text) text,
+        SIM_SEEN(MAIN_TEXT)
+#undef MAIN_TEXT
+    };
+    const uint64_t *sum = (const uint64_t *)(const void *)sums;
+    bool all = true;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        printf("%s%ju %s%s", i % 6 == 0 ? "   " : "", (uintmax_t)sum[i], texts[i],
+               i % 6 == 5 ? "\n" : ", ");
+        all = all && sum[i] > 0;
+    }
+    printf("\n");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (sum[i] == 0)
+            printf("never seen: %s\n", texts[i]);
+    return all;
 }
 
 /* Run the seeds; each is announced on `progress` first (-1: nowhere). @return 0 or RUN_FAILED. */
@@ -163,8 +181,10 @@ static int main_run(const char *program, const struct arguments *arguments, int 
         if (seed == arguments->last)
             break;
     }
+    if (!main_tell(&sums) && arguments->options.spoil == SIM_SPOIL_NONE &&
+        arguments->last - arguments->first + 1 >= SEEDS_SURE)
+        return RUN_FAILED;
     printf("ok sim: seeds %ju..%ju\n", (uintmax_t)arguments->first, (uintmax_t)arguments->last);
-    main_tell(&sums);
     return 0;
 }
 
@@ -207,6 +227,8 @@ int main(int argc, char **argv)
 
     if (!main_parse(argc, argv, &arguments))
         return main_usage(argv[0]);
+    if (arguments.minimise)
+        return sim_minimise(arguments.first, &arguments.options, NULL);
     if (arguments.one)
         return main_run(argv[0], &arguments, -1) == 0 ? 0 : 1;
     return main_guarded(argv[0], &arguments);

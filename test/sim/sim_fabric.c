@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#define STEPS_MAX 300000u
-#define IDLE_POLLS_MAX 5000u
+#define STEPS_MAX 400000u
+#define IDLE_POLLS_MAX 1000u
 #define MAX_FRAME_BYTES 4300u
 
 struct fabric_run {
@@ -37,10 +37,11 @@ static void hook_trace(void *ctx, const struct engine_trace *record)
     if (record->type == ENGINE_TRACE_TX)
         sim_frame_sent(sim, record->port, record->frame,
                        engine_ready_classes(run->engine, record->port), record->time_ps);
-    else if (record->type == ENGINE_TRACE_RX)
+    else if (record->type == ENGINE_TRACE_RX) {
+        sim_frame_arrives(sim, record->port, record->frame);
         sim->counters[record->port].delivered++;
-    else if (record->drop == WIRE_DROP_LINK_LOSS)
-        sim->seen.faults++;
+    } else if (record->drop == WIRE_DROP_LINK_LOSS)
+        sim->seen.fault_loss++;
     else
         sim->counters[record->port].drops[record->drop]++;
 }
@@ -72,9 +73,10 @@ static void run_loop(struct fabric_run *run)
         if (engine_ps == WIRE_NEVER && hosts_ps == WIRE_NEVER)
             return;
         idle = engine_ps == WIRE_NEVER ? idle + 1 : 0;
-        if (++sim->steps > STEPS_MAX || idle > IDLE_POLLS_MAX) {
-            sim_fail(sim, "it does not end: %ju steps, %u of them idle", (uintmax_t)sim->steps,
-                     idle);
+        if (idle > IDLE_POLLS_MAX)
+            return; /* whoever polls waits for nothing: the end tells for what */
+        if (++sim->steps > STEPS_MAX) {
+            sim_fail(sim, "it does not end: %ju steps", (uintmax_t)sim->steps);
             return;
         }
         if (engine_ps <= hosts_ps) {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MAX 300000u
-#define IDLE_POLLS_MAX 5000u
+#define STEPS_MAX 400000u
+#define IDLE_POLLS_MAX 1000u
 #define POISON 0xA5
 #define CLASSES 0xFFu
 
@@ -22,11 +22,12 @@ struct link_entry {
 };
 
 struct link_mac { /* and the line that leaves it */
-    struct wire_rng rng;
+    struct wire_rng rng, faults;
     uint64_t free_ps;
     uint64_t toggle_ps;
     uint32_t ready; /* classes not paused */
     uint32_t pauses;
+    uint32_t sent;
 };
 
 struct link {
@@ -135,42 +136,9 @@ static struct link_entry queue_pop(struct link *link)
 
 /* ---- bytes: encode, hit, decode ---- */
 
-/* All that must be as it was in a frame the codec lets through; the rest no check of it covers. */
-static bool bytes_same(const struct wire_frame *a, const struct wire_frame *b)
-{
-    const uint16_t has = wire_opcodes[a->opcode].has;
-    const uint8_t free_flags = WIRE_BTH_FECN | WIRE_BTH_BECN; /* not under the ICRC */
-
-    return a->kind == b->kind && a->opcode == b->opcode && a->psn.v == b->psn.v &&
-           a->dest_qpn == b->dest_qpn && a->pkey == b->pkey && a->src == b->src &&
-           a->dst == b->dst && a->udp_sport == b->udp_sport &&
-           (a->bth_flags | free_flags) == (b->bth_flags | free_flags) &&
-           (!(has & WIRE_HAS_AETH) || (a->syndrome == b->syndrome && a->msn == b->msn)) &&
-           (!(has & WIRE_HAS_IMM) || a->imm == b->imm) &&
-           (!(has & WIRE_HAS_RETH) ||
-            (a->va == b->va && a->rkey == b->rkey && a->dma_bytes == b->dma_bytes)) &&
-           a->payload_bytes == b->payload_bytes &&
-           (!(a->flags & WIRE_FRAME_BYTES) ||
-            memcmp(a->payload, b->payload, a->payload_bytes) == 0);
-}
-
-static size_t bytes_hit(struct wire_rng *rng, uint8_t *bytes, size_t n)
-{
-    uint32_t bits = 1 + sim_dice_below(rng, 3);
-
-    if (sim_dice_one_in(rng, 6))
-        return sim_dice_below(rng, (uint32_t)n + 1); /* cut off */
-    for (; bits > 0; bits--) {
-        uint32_t at = sim_dice_below(rng, 8 * (uint32_t)n);
-
-        bytes[at / 8] ^= (uint8_t)(1u << at % 8);
-    }
-    return n;
-}
-
 /* Through bytes and back, hit or whole. NULL: the codec discarded it. */
-static struct wire_frame *bytes_transit(struct link *link, struct wire_rng *rng,
-                                        struct wire_frame *frame, bool hit)
+static struct wire_frame *bytes_transit(struct link *link, struct wire_frame *frame,
+                                        const struct sim_fault *hit)
 {
     static uint8_t bytes[4096 + WIRE_MAX_HEADER_BYTES];
     struct sim *sim = link->sim;
@@ -180,13 +148,14 @@ static struct wire_frame *bytes_transit(struct link *link, struct wire_rng *rng,
 
     if (n + WIRE_FCS_BYTES != frame->frame_bytes)
         sim_fail(sim, "frame of %u bytes has %zu on the wire", frame->frame_bytes, n);
-    if (hit)
-        n = bytes_hit(rng, bytes, n);
+    if (hit != NULL)
+        n = sim_line_hit(hit->value, bytes, n);
     drop = wire_frame_decode(decoded, NULL, bytes, n, (frame->flags & WIRE_FRAME_BYTES) != 0);
-    if (drop == WIRE_DROP_NONE && !bytes_same(frame, decoded))
-        sim_fail(sim, "a %s frame passed the decoder: %s psn %u", hit ? "damaged" : "changed",
-                 wire_opcodes[frame->opcode].name, frame->psn.v);
-    if (drop != WIRE_DROP_NONE && !hit)
+    if (drop == WIRE_DROP_NONE && !sim_line_same(frame, decoded))
+        sim_fail(sim, "a %s frame passed the decoder: %s psn %u",
+                 hit != NULL ? "damaged" : "changed", wire_opcodes[frame->opcode].name,
+                 frame->psn.v);
+    if (drop != WIRE_DROP_NONE && hit == NULL)
         sim_fail(sim, "the decoder drops a whole frame: %s", wire_drop_name(drop));
     frame_free(frame);
     if (drop == WIRE_DROP_NONE)
@@ -198,44 +167,43 @@ static struct wire_frame *bytes_transit(struct link *link, struct wire_rng *rng,
 /* ---- faults ---- */
 
 /* One copy of a frame goes to the other side, or does not. Takes it. */
-static void line_copy(struct link *link, uint32_t from, struct wire_frame *frame, uint64_t when_ps)
+static void line_copy(struct link *link, uint32_t from, struct wire_frame *frame, uint64_t when_ps,
+                      const struct sim_fault *faults, uint32_t n)
 {
     const struct sim_link_plan *plan = &link->sim->plan.link;
-    struct sim *sim = link->sim;
-    struct wire_rng *rng = &link->macs[from].rng;
-    bool hit = sim_dice_chance(rng, plan->corrupt);
+    const struct sim_fault *hit = NULL;
+    bool lost = link->sent > plan->silent_after;
 
-    sim->seen.faults += hit;
-    if (link->sent > plan->silent_after || sim_dice_chance(rng, plan->loss)) {
-        sim->seen.faults++;
-        sim_say(sim, "  lost");
+    for (uint32_t i = 0; i < n; i++) {
+        lost |= faults[i].kind == SIM_FAULT_LOSS;
+        if (faults[i].kind == SIM_FAULT_LATE || faults[i].kind == SIM_FAULT_STALL)
+            when_ps += faults[i].value;
+        if (faults[i].kind == SIM_FAULT_MARK && (frame->tos & WIRE_ECN_MASK) != WIRE_ECN_NOT_ECT)
+            frame->tos |= WIRE_ECN_CE;
+        if (faults[i].kind == SIM_FAULT_FCS)
+            frame->flags |= WIRE_FRAME_CORRUPT; /* the FCS says so */
+        if (faults[i].kind == SIM_FAULT_HIT)
+            hit = &faults[i];
+    }
+    if (lost) {
         frame_free(frame);
         return;
     }
-    if (sim_dice_chance(rng, plan->reorder)) {
-        sim->seen.faults++;
-        when_ps += sim_dice_between(rng, 0, plan->jitter_ps);
-    }
-    if ((frame->tos & WIRE_ECN_MASK) != WIRE_ECN_NOT_ECT && sim_dice_chance(rng, plan->mark))
-        frame->tos |= WIRE_ECN_CE;
-    if (hit && sim_dice_one_in(rng, 4)) {
-        frame->flags |= WIRE_FRAME_CORRUPT; /* the FCS says so */
-    } else if (hit || plan->wire) {
-        frame = bytes_transit(link, rng, frame, hit);
-        if (frame == NULL) {
-            sim_say(sim, "  damaged");
+    if (!(frame->flags & WIRE_FRAME_CORRUPT) && (hit != NULL || plan->wire)) {
+        frame = bytes_transit(link, frame, hit);
+        if (frame == NULL)
             return;
-        }
     }
     queue_push(link, when_ps, 1 - from, frame);
 }
 
 static void line_send(struct link *link, uint32_t from, struct wire_frame *frame)
 {
-    const struct sim_link_plan *plan = &link->sim->plan.link;
-    const struct sim_line *line = &plan->line[from];
+    const struct sim_line *line = &link->sim->plan.link.line[from];
     struct sim *sim = link->sim;
     struct link_mac *mac = &link->macs[from];
+    struct sim_fault faults[SIM_FAULTS];
+    uint32_t n, number = mac->sent++;
     uint64_t arrival_ps =
         sim->now_ps + line->delay_ps +
         wire_line_time_ps(frame->frame_bytes + WIRE_PREAMBLE_BYTES, line->rate_bps);
@@ -243,13 +211,20 @@ static void line_send(struct link *link, uint32_t from, struct wire_frame *frame
     mac->free_ps =
         sim->now_ps + wire_line_time_ps(frame->frame_bytes + WIRE_GAP_BYTES, line->rate_bps);
     link->sent++;
-    while (sim_dice_chance(&mac->rng, plan->duplicate)) {
-        sim->seen.faults++;
-        sim_say(sim, "  twice");
-        line_copy(link, from, frame_copy(link, frame),
-                  arrival_ps + sim_dice_between(&mac->rng, 0, plan->jitter_ps));
+    for (uint32_t copy = 0; frame != NULL; copy++) {
+        struct wire_frame *next = NULL;
+        uint64_t later_ps = arrival_ps;
+
+        n = sim_line_faults(sim, &mac->faults, from, number, copy, faults);
+        for (uint32_t i = 0; i < n; i++)
+            if (faults[i].kind == SIM_FAULT_TWICE) {
+                next = frame_copy(link, frame);
+                later_ps += faults[i].value;
+            }
+        line_copy(link, from, frame, arrival_ps, faults, n);
+        frame = next;
+        arrival_ps = later_ps;
     }
-    line_copy(link, from, frame, arrival_ps);
 }
 
 /* ---- the MACs ---- */
@@ -307,15 +282,15 @@ static void mac_toggle(struct link *link, uint32_t side)
 /* Data of a flow whose bytes nothing else will cover: worth spoiling. */
 static bool link_spoilable(const struct sim *sim, const struct link_entry *entry)
 {
-    uint32_t q = 0;
+    uint32_t q;
 
     if ((sim->spoil != SIM_SPOIL_PLACEMENT && sim->spoil != SIM_SPOIL_CORRUPT) || sim->spoiled ||
-        sim->plan.ending != SIM_ENDS_WELL || !(entry->frame->flags & WIRE_FRAME_BYTES) ||
-        entry->frame->payload_bytes == 0)
+        !(entry->frame->flags & WIRE_FRAME_BYTES) || entry->frame->payload_bytes == 0)
         return false;
-    while (q < sim->plan.n_qps && sim->hosts[entry->to].queues[q].qpn != entry->frame->dest_qpn)
-        q++;
-    return q < sim->plan.n_qps && !sim->plan.flows[1 - entry->to][q].overlap;
+    q = sim_host_find(&sim->hosts[entry->to], entry->frame->dest_qpn);
+    return q != SIM_NONE && sim_expect_well(sim, entry->to, q) &&
+           !sim->plan.flows[1 - entry->to][q].overlap &&
+           sim->plan.qps[q].recovery != RNIC_RECOVER_GO_BACK_0;
 }
 
 /* Hand a frame to its card, and spoil what comes of it. */
@@ -350,6 +325,7 @@ static void link_deliver(struct link *link)
     struct sim *sim = link->sim;
     enum wire_drop drop;
 
+    sim_frame_arrives(sim, entry.to, entry.frame);
     if (link_spoilable(sim, &entry))
         drop = link_receive_spoiled(sim, &entry);
     else
@@ -428,9 +404,10 @@ static void link_loop(struct link *link)
         if (next_ps == WIRE_NEVER)
             return;
         idle = moves_ps == WIRE_NEVER ? idle + 1 : 0;
-        if (++sim->steps > STEPS_MAX || idle > IDLE_POLLS_MAX) {
-            sim_fail(sim, "it does not end: %ju steps, %u of them idle", (uintmax_t)sim->steps,
-                     idle);
+        if (idle > IDLE_POLLS_MAX)
+            return; /* whoever polls waits for nothing: the end tells for what */
+        if (++sim->steps > STEPS_MAX) {
+            sim_fail(sim, "it does not end: %ju steps", (uintmax_t)sim->steps);
             return;
         }
         if (next_ps < sim->now_ps)
@@ -447,6 +424,7 @@ void sim_link_run(struct sim *sim)
     for (uint32_t s = 0; s < SIM_SIDES; s++) {
         sim_host_open(&sim->hosts[s], sim, s, s);
         link.macs[s].rng = wire_rng_init(sim->plan.seed, 200 + s);
+        link.macs[s].faults = wire_rng_init(sim->plan.seed, 400 + s);
         link.macs[s].ready = CLASSES;
         link.macs[s].toggle_ps = sim->plan.link.pauses > 0 ? sim->plan.link.run_ps : WIRE_NEVER;
     }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Work requests and memory of a plan. */
+/* Work requests of a plan, as they are drawn. */
 #include "sim_dice.h"
 #include "sim_plan.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define MESSAGE_MAX 65536u
+#define MANY_BYTES 8192u /* longest message where each receive must hold any of them */
 
 /* ---- lengths and pieces ---- */
 
@@ -18,10 +15,10 @@ static uint32_t flow_length(struct wire_rng *rng, uint32_t mtu, uint32_t most)
 
     switch (sim_dice_below(rng, 12)) {
     case 0:
-        bytes = sim_dice_below(rng, MESSAGE_MAX + 1);
+        bytes = sim_dice_below(rng, SIM_MESSAGE_MAX + 1);
         break;
     case 1:
-        bytes = sim_dice_one_in(rng, 3) ? MESSAGE_MAX : mtu * (1 + sim_dice_below(rng, 8));
+        bytes = sim_dice_one_in(rng, 3) ? SIM_MESSAGE_MAX : mtu * (1 + sim_dice_below(rng, 8));
         break;
     case 2:
     case 3:
@@ -34,8 +31,7 @@ static uint32_t flow_length(struct wire_rng *rng, uint32_t mtu, uint32_t most)
     return bytes <= most ? bytes : most;
 }
 
-/* Cut `bytes` into 1 .. SIM_PIECES_MAX lengths, some of them 0; no piece at all for 0 at times. */
-static uint32_t flow_cut(struct wire_rng *rng, uint32_t bytes, struct sim_piece *pieces)
+uint32_t sim_plan_cut(struct wire_rng *rng, uint32_t bytes, struct sim_piece *pieces)
 {
     uint32_t n = 1 + sim_dice_below(rng, SIM_PIECES_MAX);
     uint32_t left = bytes;
@@ -50,75 +46,148 @@ static uint32_t flow_cut(struct wire_rng *rng, uint32_t bytes, struct sim_piece 
     return n;
 }
 
+/* ---- which operations ---- */
+
+enum flow_mix { MIX_ALL, MIX_WRITES, MIX_SENDS, MIX_FETCHES, MIXES };
+
+static enum rnic_wr_opcode flow_opcode(enum rnic_qp_type type, enum flow_mix mix,
+                                       struct wire_rng *rng)
+{
+    static const enum rnic_wr_opcode all[] = {
+        RNIC_WR_RDMA_WRITE,          RNIC_WR_RDMA_WRITE_WITH_IMM, RNIC_WR_SEND,
+        RNIC_WR_SEND_WITH_IMM,       RNIC_WR_RDMA_READ,           RNIC_WR_ATOMIC_CMP_AND_SWP,
+        RNIC_WR_ATOMIC_FETCH_AND_ADD};
+
+    if (type == RNIC_QPT_UD)
+        return all[2 + sim_dice_below(rng, 2)];
+    if (type == RNIC_QPT_UC)
+        return all[sim_dice_below(rng, 4)];
+    switch (mix) {
+    case MIX_WRITES:
+        return all[sim_dice_below(rng, 2)];
+    case MIX_SENDS:
+        return all[2 + sim_dice_below(rng, 2)];
+    case MIX_FETCHES:
+        return sim_dice_one_in(rng, 3) ? RNIC_WR_RDMA_WRITE : all[4 + sim_dice_below(rng, 3)];
+    default:
+        return all[sim_dice_below(rng, 7)];
+    }
+}
+
+static uint32_t flow_most(const struct sim_plan *plan, uint32_t side, uint32_t q)
+{
+    const struct sim_qp *qp = &plan->qps[q];
+
+    if (qp->type == RNIC_QPT_UD)
+        return plan->mtu_bytes;
+    if (qp->recovery == RNIC_RECOVER_GO_BACK_0)
+        return 3 * qp->mtu_bytes; /* a longer one may never come through */
+    if (qp->type == RNIC_QPT_UC || qp->shared[1 - side])
+        return MANY_BYTES;
+    return SIM_MESSAGE_MAX;
+}
+
+/* An operand that other atomics on the word have something to do with. */
+static uint64_t flow_operand(struct wire_rng *rng)
+{
+    return sim_dice_one_in(rng, 2) ? 1 + sim_dice_below(rng, 4) : wire_rng_next(rng);
+}
+
+static void flow_send(struct sim_plan *plan, struct sim_send *send, uint32_t side, uint32_t q,
+                      enum flow_mix mix, uint32_t left, struct wire_rng *rng)
+{
+    const struct sim_qp *qp = &plan->qps[q];
+    uint32_t most = flow_most(plan, side, q);
+    bool fetches;
+
+    *send = (struct sim_send){.consumer = SIM_NONE};
+    send->opcode = flow_opcode(qp->type, mix, rng);
+    fetches = sim_plan_fetches(send->opcode);
+    if (left / qp->mtu_bytes < most / qp->mtu_bytes)
+        most = left;
+    send->bytes = flow_length(rng, qp->mtu_bytes, most);
+    if (sim_plan_is_atomic(send->opcode))
+        send->bytes = 8;
+    send->imm = (uint32_t)wire_rng_next(rng);
+    send->solicited = sim_dice_one_in(rng, 3);
+    send->signaled = sim_dice_one_in(rng, 2);
+    send->fence = qp->type == RNIC_QPT_RC && sim_dice_one_in(rng, 4);
+    send->inlined = !fetches && send->bytes <= qp->inline_bytes[side] && sim_dice_one_in(rng, 2);
+    send->reads_target = sim_dice_one_in(rng, 2);
+    send->remote = sim_dice_below(rng, SIM_WORDS); /* atomics; others get a place later */
+    send->add = flow_operand(rng);
+    send->swap = flow_operand(rng);
+    send->bad_qkey = qp->type == RNIC_QPT_UD && sim_dice_one_in(rng, 12);
+    send->dest = q;
+    for (uint32_t other = sim_dice_below(rng, plan->n_qps); other < plan->n_qps; other++)
+        if (qp->type == RNIC_QPT_UD && plan->qps[other].type == RNIC_QPT_UD) {
+            send->dest = other;
+            break;
+        }
+    send->n = sim_plan_cut(rng, send->bytes, send->piece);
+}
+
+/* ---- windows ---- */
+
+static void window_insert(struct sim_flow *flow, uint32_t at, const struct sim_send *send)
+{
+    for (uint32_t i = flow->n_sends++; i > at; i--)
+        flow->sends[i] = flow->sends[i - 1];
+    flow->sends[at] = *send;
+}
+
+/*
+ * A READ that comes twice, long after it is done, is refused when its key is gone: where that may
+ * happen, none goes through a window that is ended.
+ */
+static bool window_takes(const struct sim_plan *plan, enum rnic_wr_opcode opcode, bool ends)
+{
+    return sim_plan_is_write(opcode) ||
+           (opcode == RNIC_WR_RDMA_READ && (!ends || (plan->faultless && !plan->fabric.used)));
+}
+
+/*
+ * The side that is written to binds a window with its first send, and ends it with its last, or the
+ * writing side does with a SEND_WITH_INV. So no wait of one side for the other closes a circle.
+ */
+static void window_make(struct sim_plan *plan, uint32_t side, uint32_t q, struct wire_rng *rng)
+{
+    struct sim_flow *flow = &plan->flows[side][q], *back = &plan->flows[1 - side][q];
+    struct sim_send local = {.opcode = RNIC_WR_BIND_MW, .signaled = true, .consumer = SIM_NONE};
+    struct sim_send release = {.opcode = RNIC_WR_SEND_WITH_INV,
+                               .via_window = true,
+                               .fence = true, /* a READ before it would find its key gone */
+                               .consumer = SIM_NONE};
+    uint32_t kind = sim_dice_below(rng, 4);
+
+    flow->window.used = true;
+    window_insert(back, 0, &local);
+    for (uint32_t i = 0; i < flow->n_sends; i++)
+        if (window_takes(plan, flow->sends[i].opcode, kind < 3)) {
+            flow->sends[i].via_window = sim_dice_one_in(rng, 2);
+            flow->sends[i].reads_target |= flow->sends[i].via_window;
+        }
+    if (kind == 0) {
+        release.bytes = sim_dice_below(rng, 2 * plan->qps[q].mtu_bytes);
+        release.n = sim_plan_cut(rng, release.bytes, release.piece);
+        window_insert(flow, flow->n_sends, &release);
+    } else if (kind < 3) {
+        local.opcode = kind == 1 ? RNIC_WR_LOCAL_INV : RNIC_WR_BIND_MW;
+        local.unbinds = kind == 2;
+        window_insert(back, back->n_sends, &local);
+    }
+}
+
+static void windows_make(struct sim_plan *plan, struct wire_rng *rng)
+{
+    for (uint32_t q = 0; q < plan->n_qps; q++)
+        for (uint32_t s = 0; s < SIM_SIDES; s++)
+            if (plan->qps[q].type == RNIC_QPT_RC && plan->qps[q].ending == SIM_ENDS_WELL &&
+                sim_dice_one_in(rng, 3))
+                window_make(plan, s, q, rng);
+}
+
 /* ---- one flow ---- */
-
-static uint32_t flow_packets(uint32_t bytes, uint32_t mtu)
-{
-    return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu;
-}
-
-static void flow_sends(struct sim_plan *plan, struct sim_flow *flow, struct wire_rng *rng,
-                       uint32_t budget)
-{
-    uint32_t wanted = 1 + sim_dice_below(rng, SIM_SENDS_MAX);
-    uint32_t silent = 0;                      /* unsignaled in a row */
-    uint32_t writes = sim_dice_below(rng, 4); /* all of them at 3 */
-
-    while (flow->n_sends < wanted && budget > 0) {
-        struct sim_send *send = &flow->sends[flow->n_sends++];
-
-        *send = (struct sim_send){.recv = SIM_NONE};
-        send->opcode = (enum rnic_wr_opcode)sim_dice_below(rng, writes == 3 ? 2 : 4);
-        send->bytes = flow_length(rng, plan->mtu_bytes, budget * plan->mtu_bytes);
-        send->packets = flow_packets(send->bytes, plan->mtu_bytes);
-        send->imm = (uint32_t)wire_rng_next(rng);
-        send->solicited = sim_dice_one_in(rng, 3);
-        send->signaled = flow->sig_all || sim_dice_one_in(rng, 2) || silent + 1 >= flow->sq_depth;
-        silent = send->signaled ? 0 : silent + 1;
-        send->n = flow_cut(rng, send->bytes, send->from);
-        flow->packets += send->packets;
-        budget = budget > send->packets ? budget - send->packets : 0;
-    }
-    flow->sends[flow->n_sends - 1].signaled = true;
-}
-
-/* A receive for every send that needs one, and some that are left over. */
-static void flow_recvs(struct sim_flow *flow, struct wire_rng *rng)
-{
-    uint32_t spare = sim_dice_below(rng, 3);
-
-    for (uint32_t i = 0; i < flow->n_sends; i++) {
-        struct sim_send *send = &flow->sends[i];
-        struct sim_recv *recv = &flow->recvs[flow->n_recvs];
-        bool takes_data = !sim_plan_is_write(send->opcode);
-
-        if (!takes_data && !sim_plan_has_imm(send->opcode))
-            continue;
-        send->recv = flow->n_recvs++;
-        recv->send = i;
-        recv->n = flow_cut(rng, takes_data ? send->bytes : 0, recv->to);
-        if (recv->n > 0 && sim_dice_one_in(rng, 2)) /* larger than what comes */
-            recv->to[recv->n - 1].bytes += sim_dice_below(rng, 100);
-    }
-    flow->used_recvs = flow->n_recvs;
-    for (; spare > 0; spare--) {
-        struct sim_recv *recv = &flow->recvs[flow->n_recvs++];
-
-        recv->send = SIM_NONE;
-        recv->n = flow_cut(rng, sim_dice_below(rng, 64), recv->to);
-    }
-}
-
-static void flow_times(struct sim_flow *flow, struct wire_rng *rng, uint64_t rnr_ps)
-{
-    flow->start_ps = sim_dice_one_in(rng, 3) ? sim_dice_below(rng, 20000000) : 0;
-    flow->send_gap_ps = sim_dice_one_in(rng, 2) ? 0 : 1 + sim_dice_below(rng, 10000000);
-    flow->recv_first = flow->n_recvs;
-    if (sim_dice_one_in(rng, 3)) { /* late: RNR NAKs, but no more than a few for each */
-        flow->recv_first = sim_dice_below(rng, flow->n_recvs + 1);
-        flow->recv_gap_ps = 1 + sim_dice_below(rng, (uint32_t)(4 * rnr_ps));
-    }
-}
 
 static wire_psn flow_psn(struct wire_rng *rng)
 {
@@ -134,257 +203,41 @@ static wire_psn flow_psn(struct wire_rng *rng)
     }
 }
 
-static uint32_t flow_depth(struct wire_rng *rng)
+static void flow_make(struct sim_plan *plan, uint32_t side, uint32_t q, struct wire_rng *rng,
+                      uint32_t packets)
 {
-    return 1 + sim_dice_below(rng, sim_dice_one_in(rng, 3) ? 3 : 24);
-}
+    struct sim_flow *flow = &plan->flows[side][q];
+    const struct sim_qp *qp = &plan->qps[q];
+    enum flow_mix mix = (enum flow_mix)sim_dice_below(rng, MIXES);
+    uint32_t wanted = 1 + sim_dice_below(rng, SIM_SENDS_MAX - 4); /* windows need some */
 
-static void flow_make(struct sim_plan *plan, struct sim_flow *flow, struct wire_rng *rng,
-                      uint32_t budget, uint64_t rnr_ps, bool empty)
-{
-    *flow = (struct sim_flow){.fails_at = SIM_NONE};
+    flow->fails_at = SIM_NONE;
     flow->psn = flow_psn(rng);
-    flow->sq_depth = flow_depth(rng);
-    flow->rq_depth = flow_depth(rng);
+    flow->sq_depth = 1 + sim_dice_below(rng, sim_dice_one_in(rng, 3) ? 3 : SIM_SENDS_MAX);
     flow->sig_all = sim_dice_one_in(rng, 8);
-    flow->overlap = plan->ending == SIM_ENDS_WELL && sim_dice_one_in(rng, 2);
-    if (!empty) {
-        flow_sends(plan, flow, rng, budget);
-        flow_recvs(flow, rng);
+    flow->overlap = qp->type == RNIC_QPT_RC && qp->ending == SIM_ENDS_WELL &&
+                    qp->recovery == RNIC_RECOVER_GO_BACK_N && sim_dice_one_in(rng, 2);
+    flow->start_ps = sim_dice_one_in(rng, 3) ? sim_dice_below(rng, 20000000) : 0;
+    flow->send_gap_ps = sim_dice_one_in(rng, 2) ? 0 : 1 + sim_dice_below(rng, 10000000);
+    while (flow->n_sends < wanted && packets > 0) {
+        struct sim_send *send = &flow->sends[flow->n_sends++];
+        uint32_t n;
+
+        flow_send(plan, send, side, q, mix, packets * qp->mtu_bytes, rng);
+        n = sim_plan_packets(send->opcode, send->bytes, qp->mtu_bytes);
+        packets = packets > n ? packets - n : 0;
     }
-    flow_times(flow, rng, rnr_ps);
-}
-
-/* One WRITE is to be refused. */
-static void flow_refuse(struct sim_plan *plan, struct sim_send *send, struct wire_rng *rng)
-{
-    if (!sim_plan_is_write(send->opcode)) /* keep who uses which receive */
-        send->opcode = RNIC_WR_RDMA_WRITE_WITH_IMM;
-    plan->refusal = (enum sim_refusal)sim_dice_below(rng, SIM_REFUSALS);
-}
-
-/* The receive a send needs, and those behind it, are never posted. */
-static void flow_starve(struct sim_plan *plan, struct sim_flow *flow, struct wire_rng *rng)
-{
-    struct sim_send *send = &flow->sends[flow->fails_at];
-
-    if (send->opcode == RNIC_WR_RDMA_WRITE)
-        send->opcode = RNIC_WR_RDMA_WRITE_WITH_IMM;
-    flow->n_recvs = 0;
-    for (uint32_t i = 0; i < flow->fails_at; i++)
-        flow->n_recvs += flow->sends[i].recv != SIM_NONE;
-    flow->used_recvs = flow->n_recvs;
-    flow->recv_first = flow->n_recvs; /* none is late: each wait may be the last */
-    flow->rq_depth = flow->n_recvs > 0 ? flow->n_recvs : 1;
-    plan->rnr_retry = (uint8_t)sim_dice_below(rng, 7);
-}
-
-/* Nothing comes back on the queue pair that fails, so that the other side has nothing to flush. */
-static void flow_fail(struct sim_plan *plan, struct wire_rng *rng)
-{
-    struct sim_flow *flow = &plan->flows[0][0];
-    struct sim_send *send;
-
-    flow->fails_at = sim_dice_below(rng, flow->n_sends);
-    send = &flow->sends[flow->fails_at];
-    if (send->bytes == 0) { /* no byte, no check */
-        send->bytes = 1;
-        send->n = 1;
-        send->from[0].bytes = 1;
-        if (send->recv != SIM_NONE) { /* and room for it */
-            flow->recvs[send->recv].n = 1;
-            flow->recvs[send->recv].to[0].bytes = 1;
-        }
-    }
-    if (plan->ending == SIM_ENDS_REFUSED)
-        flow_refuse(plan, send, rng);
-    else if (plan->ending == SIM_ENDS_NOT_READY)
-        flow_starve(plan, flow, rng);
 }
 
 void sim_plan_flows(struct sim_plan *plan, struct wire_rng *rng, uint32_t packets)
 {
-    static const uint64_t rnr_us[] = {0, 10, 20, 30, 40, 60, 80};
     uint32_t share = packets / (SIM_SIDES * plan->n_qps);
 
     for (uint32_t s = 0; s < SIM_SIDES; s++)
-        for (uint32_t q = 0; q < plan->n_qps; q++)
-            flow_make(plan, &plan->flows[s][q], rng, share < 3 ? 3 : share,
-                      rnr_us[plan->rnr_timer[1 - s]] * 1000000,
-                      plan->ending >= SIM_ENDS_REFUSED && s == 1 && q == 0);
-    if (plan->ending >= SIM_ENDS_REFUSED)
-        flow_fail(plan, rng);
-}
-
-/* ---- memory ---- */
-
-static uint32_t memory_take(uint32_t *end, uint32_t bytes)
-{
-    uint32_t at = *end;
-
-    *end += bytes + SIM_GUARD_BYTES;
-    return at;
-}
-
-/* Anywhere, also across page borders and close to the end of the address space. */
-static uint64_t memory_va(struct wire_rng *rng, uint32_t bytes)
-{
-    uint64_t va = wire_rng_next(rng);
-
-    if (sim_dice_one_in(rng, 4))
-        return UINT64_MAX - bytes - sim_dice_below(rng, 3);
-    return va >> 1 >> sim_dice_below(rng, 48);
-}
-
-static void memory_sources(struct sim_plan *plan, uint32_t side, struct wire_rng *rng,
-                           uint32_t *end)
-{
-    struct sim_card *card = &plan->cards[side];
-    uint32_t bytes = 1;
-
-    for (uint32_t q = 0; q < plan->n_qps; q++)
-        for (uint32_t i = 0; i < plan->flows[side][q].n_sends; i++)
-            if (plan->flows[side][q].sends[i].bytes > bytes)
-                bytes = plan->flows[side][q].sends[i].bytes;
-    bytes += sim_dice_below(rng, 100);
-    card->source = (struct sim_region){.at = memory_take(end, bytes), .bytes = bytes};
-    for (uint32_t q = 0; q < plan->n_qps; q++)
-        for (uint32_t i = 0; i < plan->flows[side][q].n_sends; i++) {
-            struct sim_send *send = &plan->flows[side][q].sends[i];
-
-            for (uint32_t p = 0; p < send->n; p++)
-                send->from[p].at =
-                    card->source.at + sim_dice_below(rng, bytes - send->from[p].bytes + 1);
-        }
-}
-
-/* Where WRITEs of a flow go: anywhere in a region, or one behind the other. */
-static void memory_target(struct sim_flow *flow, struct wire_rng *rng, uint32_t *end)
-{
-    uint32_t bytes = 1, used = 0;
-
-    for (uint32_t i = 0; i < flow->n_sends; i++) {
-        uint32_t n = sim_plan_is_write(flow->sends[i].opcode) ? flow->sends[i].bytes : 0;
-
-        bytes = flow->overlap ? (n > bytes ? n : bytes) : bytes + n;
-    }
-    if (flow->overlap)
-        bytes += sim_dice_below(rng, 64);
-    flow->target =
-        (struct sim_region){.at = memory_take(end, bytes),
-                            .bytes = bytes,
-                            .access = RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE};
-    for (uint32_t i = 0; i < flow->n_sends; i++) {
-        struct sim_send *send = &flow->sends[i];
-
-        if (!sim_plan_is_write(send->opcode))
-            continue;
-        send->to =
-            flow->target.at + (flow->overlap ? sim_dice_below(rng, bytes - send->bytes + 1) : used);
-        used += send->bytes;
-    }
-}
-
-/* Receives have their own bytes, with gaps, pieces of one in any order. */
-static void memory_slots(struct sim_flow *flow, struct wire_rng *rng, uint32_t *end)
-{
-    uint32_t start = *end;
-
-    for (uint32_t i = 0; i < flow->n_recvs; i++) {
-        struct sim_recv *recv = &flow->recvs[i];
-        uint32_t turn = sim_dice_below(rng, SIM_PIECES_MAX);
-
-        for (uint32_t k = 0; k < recv->n; k++) {
-            struct sim_piece *piece = &recv->to[(k + turn) % recv->n];
-
-            piece->at = *end;
-            *end += piece->bytes + sim_dice_below(rng, 5);
-        }
-    }
-    *end += 1;
-    flow->slots =
-        (struct sim_region){.at = start, .bytes = *end - start, .access = RNIC_ACCESS_LOCAL_WRITE};
-    *end += SIM_GUARD_BYTES;
-}
-
-/* The message, byte by byte, as the sender's pieces give it. */
-static void memory_gather(const struct sim_card *card, const struct sim_send *send,
-                          uint8_t *message)
-{
-    for (uint32_t p = 0; p < send->n; p++) {
-        memcpy(message, card->before + send->from[p].at, send->from[p].bytes);
-        message += send->from[p].bytes;
-    }
-}
-
-static void memory_deliver(struct sim_card *to, const struct sim_flow *flow,
-                           const struct sim_send *send, const uint8_t *message)
-{
-    uint32_t left = send->bytes;
-
-    if (sim_plan_is_write(send->opcode)) {
-        memcpy(to->after + send->to, message, left);
-        return;
-    }
-    for (uint32_t p = 0; left > 0; p++) {
-        struct sim_piece piece = flow->recvs[send->recv].to[p];
-        uint32_t n = piece.bytes < left ? piece.bytes : left;
-
-        memcpy(to->after + piece.at, message, n);
-        message += n;
-        left -= n;
-    }
-}
-
-/* Every message of a side, in order, up to one that fails. */
-static void memory_carry_out(struct sim_plan *plan, uint32_t side)
-{
-    static uint8_t message[MESSAGE_MAX];
-
-    for (uint32_t q = 0; q < plan->n_qps; q++) {
-        const struct sim_flow *flow = &plan->flows[side][q];
-
-        for (uint32_t i = 0; i < flow->n_sends; i++) {
-            const struct sim_send *send = &flow->sends[i];
-            bool fails = i == flow->fails_at;
-
-            if (fails && plan->ending == SIM_ENDS_REFUSED)
-                break;
-            if (fails && plan->ending == SIM_ENDS_NOT_READY && !sim_plan_is_write(send->opcode))
-                break;
-            memory_gather(&plan->cards[side], send, message);
-            memory_deliver(&plan->cards[1 - side], flow, send, message);
-            if (fails)
-                break; /* its first packets may have come through */
-        }
-    }
-}
-
-bool sim_plan_memory(struct sim_plan *plan, struct wire_rng *rng)
-{
-    for (uint32_t s = 0; s < SIM_SIDES; s++) {
-        struct sim_card *card = &plan->cards[s];
-        uint32_t end = SIM_GUARD_BYTES;
-
-        memory_sources(plan, s, rng, &end);
-        card->source.va = memory_va(rng, card->source.bytes);
         for (uint32_t q = 0; q < plan->n_qps; q++) {
-            struct sim_flow *flow = &plan->flows[1 - s][q];
+            bool none = plan->n_qps > 1 && sim_dice_one_in(rng, 8); /* one way */
 
-            memory_target(flow, rng, &end);
-            memory_slots(flow, rng, &end);
-            flow->target.va = memory_va(rng, flow->target.bytes);
-            flow->slots.va = memory_va(rng, flow->slots.bytes);
+            flow_make(plan, s, q, rng, none ? 0 : share < 3 ? 3 : share);
         }
-        card->arena_bytes = end;
-        card->before = malloc(end);
-        card->after = malloc(end);
-        if (card->before == NULL || card->after == NULL)
-            return false;
-        sim_dice_fill(rng, card->before, end);
-        memcpy(card->after, card->before, end);
-    }
-    memory_carry_out(plan, 0);
-    memory_carry_out(plan, 1);
-    return true;
+    windows_make(plan, rng);
 }

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What must be true of every frame that leaves a card: form, numbers, how many are under way. */
+#include "sim.h"
+
+#include "wire_codec.h"
+
+#include <string.h>
+
+#define FRAME_NAK_SELECTIVE (WIRE_AETH_NAK | WIRE_NAK_SELECTIVE)
+
+/* ---- which message ---- */
+
+static bool frame_is(const struct wire_frame *frame, uint16_t is)
+{
+    return (wire_opcodes[frame->opcode].is & is) != 0;
+}
+
+/* Send that owns PSN `packet` of a flow, SIM_NONE. */
+static uint32_t frame_send(const struct sim_flow *flow, uint32_t packet)
+{
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i < flow->n_sends; i++) {
+        end += flow->sends[i].packets;
+        if (packet < end)
+            return i;
+    }
+    return SIM_NONE;
+}
+
+/* ---- answers ---- */
+
+/* An answer says how many messages are done: all that it acknowledges, and none it refuses. */
+static void frame_msn(struct sim *sim, uint32_t side, uint32_t q, const struct wire_frame *frame)
+{
+    const struct sim_flow *flow = &sim->plan.flows[1 - side][q];
+    uint32_t done = 0, all = 0, end = 0, packets;
+    bool refusal = (frame->syndrome & 0x60) != 0, open = true, late;
+
+    packets = (frame->psn.v - flow->psn.v + !refusal) & WIRE_PSN_MASK; /* taken, it says */
+    for (uint32_t i = 0; i < flow->n_sends; i++) {
+        if (flow->sends[i].packets == 0)
+            continue;
+        all++;
+        end += flow->sends[i].packets;
+        open = open && end <= packets;
+        done += open;
+    }
+    /* A READ was counted when it was taken; it is refused when its key goes before its data. */
+    late = refusal && done < all && frame_send(flow, packets) != SIM_NONE &&
+           flow->sends[frame_send(flow, packets)].opcode == RNIC_WR_RDMA_READ;
+    if (packets > flow->packets || frame->msn < done || frame->msn > all ||
+        (refusal && !late && frame->msn != done))
+        sim_fail(sim, "%s answers %u packets with MSN %u, syndrome 0x%02x: %u messages are done",
+                 sim_side_name(side), packets, frame->msn, frame->syndrome, done);
+}
+
+/* ---- requests: how many may be under way ---- */
+
+/* Payload of PSNs [first, end), and whether a READ or atomic is among them. */
+static uint32_t frame_payload(const struct sim_flow *flow, uint32_t mtu, uint32_t first,
+                              uint32_t end, bool *fetches)
+{
+    uint32_t at = 0, bytes = 0;
+
+    *fetches = false;
+    for (uint32_t i = 0; i < flow->n_sends && at < end; at += flow->sends[i++].packets) {
+        const struct sim_send *send = &flow->sends[i];
+
+        for (uint32_t k = 0; k < send->packets; k++) {
+            if (at + k < first || at + k >= end)
+                continue;
+            *fetches |= sim_plan_fetches(send->opcode);
+            bytes += send->bytes - k * mtu < mtu ? send->bytes - k * mtu : mtu;
+        }
+    }
+    return bytes;
+}
+
+static void frame_window(struct sim *sim, uint32_t side, uint32_t q, uint32_t packet)
+{
+    const struct sim_qp *qp = &sim->plan.qps[q];
+    const struct sim_flow *flow = &sim->plan.flows[side][q];
+    struct sim_progress *progress = &sim->progress[side][q];
+    uint32_t window = qp->window_bytes[side], acked = progress->acked, bytes;
+    bool fetches;
+
+    if (window == 0 || packet < acked || packet >= flow->packets)
+        return;
+    sim->seen.windows++;
+    window = window < qp->mtu_bytes ? qp->mtu_bytes : window;
+    if (sim->spoil == SIM_SPOIL_WINDOW && acked > 0 && !sim->plan.silence) {
+        bytes = frame_payload(flow, qp->mtu_bytes, 0, packet + 1, &fetches);
+        if (!fetches && bytes > window) {
+            sim->spoil_in = 0;
+            acked = sim_spoil_now(sim, SIM_SPOIL_WINDOW) ? 0 : acked;
+        }
+    }
+    bytes = frame_payload(flow, qp->mtu_bytes, acked, packet + 1, &fetches);
+    if (!fetches && packet > acked && bytes > window)
+        sim_fail(sim, "%s qp %u: %u bytes unacknowledged, window %u", sim_side_name(side), q, bytes,
+                 qp->window_bytes[side]);
+}
+
+static void frame_fetch(struct sim *sim, uint32_t side, uint32_t q, uint32_t index)
+{
+    struct sim_progress *progress = &sim->progress[side][q];
+    uint32_t under_way = progress->asked & ~progress->answered;
+    uint32_t n = (uint32_t)__builtin_popcount(under_way), most = sim->plan.qps[q].rd_atomic[side];
+
+    if (progress->asked >> index & 1)
+        return;
+    if (n + 1 <= most && n + 1 + (uint32_t)__builtin_popcount(progress->answered) > most &&
+        sim->spoil == SIM_SPOIL_DEPTH) {
+        sim->spoil_in = 0;
+        if (sim_spoil_now(sim, SIM_SPOIL_DEPTH))
+            n = most;
+    }
+    progress->asked |= 1u << index;
+    if (n + 1 > most)
+        sim_fail(sim, "%s qp %u: %u READs and atomics under way, and %u may be",
+                 sim_side_name(side), q, n + 1, most);
+}
+
+/* A static rate holds from the first frame on, but for two frames that may have had to wait. */
+static void frame_rate(struct sim *sim, uint32_t side, uint32_t q, const struct wire_frame *frame)
+{
+    const struct sim_qp *qp = &sim->plan.qps[q];
+    struct sim_progress *progress = &sim->progress[side][q];
+    uint64_t slack, least_ps;
+
+    if (qp->rate_bps[side] == 0)
+        return;
+    sim->seen.limited++;
+    if (progress->sent_bytes == 0)
+        progress->first_ps = sim->now_ps;
+    slack = 2 * (uint64_t)(sim->plan.mtu_bytes + 200);
+    if (progress->sent_bytes > 0 && sim->spoil == SIM_SPOIL_RATE) {
+        sim->spoil_in = 0;
+        if (sim_spoil_now(sim, SIM_SPOIL_RATE))
+            progress->sent_bytes += 100000000;
+    }
+    if (progress->sent_bytes > slack) {
+        least_ps = wire_line_time_ps(progress->sent_bytes - slack, qp->rate_bps[side]);
+        if (sim->now_ps - progress->first_ps < least_ps)
+            sim_fail(sim, "%s qp %u: %ju bytes in %ju ps, rate %ju bit/s", sim_side_name(side), q,
+                     (uintmax_t)progress->sent_bytes, (uintmax_t)(sim->now_ps - progress->first_ps),
+                     (uintmax_t)qp->rate_bps[side]);
+    }
+    progress->sent_bytes += frame->frame_bytes + WIRE_GAP_BYTES;
+}
+
+static void frame_request(struct sim *sim, uint32_t side, uint32_t q,
+                          const struct wire_frame *frame)
+{
+    const struct sim_flow *flow = &sim->plan.flows[side][q];
+    uint32_t packet = (frame->psn.v - flow->psn.v) & WIRE_PSN_MASK, index;
+
+    sim->progress[side][q].requests++;
+    frame_rate(sim, side, q, frame);
+    index = frame_send(flow, packet);
+    if (index == SIM_NONE || index >= sim->hosts[side].queues[q].posted) {
+        sim_fail(sim, "%s qp %u sends psn %u, and nothing was posted for it", sim_side_name(side),
+                 q, frame->psn.v);
+        return;
+    }
+    if (frame_is(frame, WIRE_IS_READ | WIRE_IS_ATOMIC) !=
+        sim_plan_fetches(flow->sends[index].opcode))
+        sim_fail(sim, "%s qp %u sends %s for a %s", sim_side_name(side), q,
+                 wire_opcodes[frame->opcode].name, sim_opcode_name(flow->sends[index].opcode));
+    else if (sim_plan_fetches(flow->sends[index].opcode))
+        frame_fetch(sim, side, q, index);
+    else
+        frame_window(sim, side, q, packet);
+}
+
+/* ---- every frame ---- */
+
+static void frame_form(struct sim *sim, uint32_t side, const struct wire_frame *frame,
+                       uint32_t ready_classes)
+{
+    if (!(ready_classes >> frame->prio & 1))
+        sim_fail(sim, "%s sends in class %u, and it is paused", sim_side_name(side), frame->prio);
+    if (frame->prio != frame->tos >> 5 || frame->src != side || frame->dst != 1 - side)
+        sim_fail(sim, "%s sends class %u, ToS 0x%02x, from %u to %u", sim_side_name(side),
+                 frame->prio, frame->tos, frame->src, frame->dst);
+    if (frame->frame_bytes != wire_frame_length(frame->opcode, frame->flags, frame->payload_bytes))
+        sim_fail(sim, "%s sends %u bytes with a payload of %u", sim_side_name(side),
+                 frame->frame_bytes, frame->payload_bytes);
+    if (frame->payload_bytes > sim->plan.mtu_bytes ||
+        (frame->payload_bytes > 0 && sim->plan.phantom == !!(frame->flags & WIRE_FRAME_BYTES)))
+        sim_fail(sim, "%s sends a payload of %u bytes, flags 0x%x", sim_side_name(side),
+                 frame->payload_bytes, frame->flags);
+}
+
+/* The queue pair of a frame that `side` sends; what it is told by, and counts for its incident. */
+static uint32_t frame_queue(struct sim *sim, uint32_t side, const struct wire_frame *frame)
+{
+    uint32_t q = sim_host_find(&sim->hosts[1 - side], frame->dest_qpn);
+    const struct sim_incident *incident;
+
+    if (q != SIM_NONE && sim->plan.qps[q].type == RNIC_QPT_UD && frame->opcode != WIRE_OP_CNP)
+        q = sim_host_find(&sim->hosts[side], frame->deth.src_qpn);
+    if (q == SIM_NONE)
+        return q;
+    incident = &sim->plan.qps[q].incident;
+    if (++sim->qp_frames[q] == incident->frames && incident->kind != SIM_INCIDENT_NONE)
+        sim->hosts[incident->side].queues[q].incident_ps = sim->now_ps;
+    return q;
+}
+
+/* Memory is spoiled at the n-th frame that leaves. */
+static void frame_spoil(struct sim *sim, uint32_t side)
+{
+    const struct sim_region *target = &sim->plan.flows[1 - side][0].target;
+
+    if (sim_spoil_now(sim, SIM_SPOIL_GUARD))
+        sim->hosts[side].memory[target->at + target->bytes] ^= 0x10;
+}
+
+static void frame_hash(struct sim *sim, uint32_t side, const struct wire_frame *frame)
+{
+    sim_hash(&sim->hash, sim->now_ps << 1 | side);
+    sim_hash(&sim->hash, (uint64_t)frame->psn.v << 32 | frame->dest_qpn << 8 | frame->opcode);
+    sim_hash(&sim->hash, (uint64_t)frame->frame_bytes << 32 | (uint32_t)frame->ip_id << 16 |
+                             (uint32_t)frame->tos << 8 | frame->bth_flags);
+}
+
+static void frame_say(const struct sim *sim, uint32_t side, const struct wire_frame *frame)
+{
+    const struct wire_opcode *op = &wire_opcodes[frame->opcode];
+    uint8_t kind = frame->syndrome & WIRE_AETH_KIND;
+
+    if (op->has & WIRE_HAS_AETH)
+        sim_say(sim, "%s -> %s qpn %u psn %u, %u bytes, %s %u, msn %u", sim_side_name(side),
+                op->name, frame->dest_qpn, frame->psn.v, frame->payload_bytes,
+                kind == WIRE_AETH_ACK       ? "credits"
+                : kind == WIRE_AETH_RNR_NAK ? "RNR"
+                                            : "NAK",
+                frame->syndrome & WIRE_AETH_CODE, frame->msn);
+    else
+        sim_say(sim, "%s -> %s qpn %u psn %u, %u bytes%s", sim_side_name(side), op->name,
+                frame->dest_qpn, frame->psn.v, frame->payload_bytes,
+                frame->bth_flags & WIRE_BTH_ACKREQ ? ", ack" : "");
+}
+
+void sim_frame_sent(struct sim *sim, uint32_t side, const struct wire_frame *frame,
+                    uint32_t ready_classes, uint64_t now_ps)
+{
+    const char *name = wire_opcodes[frame->opcode].name;
+    uint32_t q;
+
+    sim->now_ps = now_ps;
+    sim->seen.frames++;
+    sim->counters[side].sent++;
+    frame_hash(sim, side, frame);
+    if (sim->verbose)
+        frame_say(sim, side, frame);
+    if (name == NULL || frame->kind != WIRE_KIND_ROCE) {
+        sim_fail(sim, "%s sends opcode 0x%02x", sim_side_name(side), frame->opcode);
+        return;
+    }
+    frame_form(sim, side, frame, ready_classes);
+    q = frame_queue(sim, side, frame);
+    if (q == SIM_NONE) {
+        sim_fail(sim, "%s sends %s to qpn %u", sim_side_name(side), name, frame->dest_qpn);
+        return;
+    }
+    if (frame->opcode == WIRE_OP_ACKNOWLEDGE && frame->syndrome != FRAME_NAK_SELECTIVE)
+        frame_msn(sim, side, q, frame);
+    if (frame_is(frame, WIRE_IS_REQUEST))
+        frame_request(sim, side, q, frame);
+    else
+        sim->progress[1 - side][q].responses += frame_is(frame, WIRE_IS_READ | WIRE_IS_ATOMIC);
+    frame_spoil(sim, side);
+}
+
+/* ---- what the requester learns ---- */
+
+void sim_frame_arrives(struct sim *sim, uint32_t side, const struct wire_frame *frame)
+{
+    uint32_t q, packet, index;
+    struct sim_progress *progress;
+    const struct sim_flow *flow;
+    bool refusal;
+
+    if (frame->kind != WIRE_KIND_ROCE || (frame->flags & WIRE_FRAME_CORRUPT) != 0 ||
+        !frame_is(frame, WIRE_IS_RESPONSE))
+        return;
+    q = sim_host_find(&sim->hosts[side], frame->dest_qpn);
+    if (q == SIM_NONE)
+        return;
+    flow = &sim->plan.flows[side][q];
+    progress = &sim->progress[side][q];
+    packet = (frame->psn.v - flow->psn.v) & WIRE_PSN_MASK;
+    index = frame_send(flow, packet);
+    refusal = frame->opcode == WIRE_OP_ACKNOWLEDGE && (frame->syndrome & 0x60) != 0;
+    if (packet + !refusal > progress->acked && packet + !refusal <= flow->packets)
+        progress->acked = packet + !refusal;
+    if (index != SIM_NONE && frame->opcode != WIRE_OP_ACKNOWLEDGE &&
+        frame_send(flow, packet + 1) != index)
+        progress->answered |= 1u << index;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What comes back to a host: completions, events, and when it acts. */
+#include "sim.h"
+#include "sim_dice.h"
+
+/* ---- completions ---- */
+
+/* Change one completion, as asked. */
+static void poll_spoil(struct sim *sim, struct rnic_wc *wc)
+{
+    bool recv = wc->wr_id >> 63 != 0;
+
+    if (wc->status == RNIC_WC_SUCCESS && recv && !(wc->wc_flags & RNIC_WC_GRH) &&
+        sim_spoil_now(sim, SIM_SPOIL_FIELD)) {
+        if (wc->wc_flags & RNIC_WC_WITH_IMM)
+            wc->imm ^= 1;
+        else
+            wc->byte_len ^= 1;
+    }
+    if (wc->status == RNIC_WC_SUCCESS && recv && (wc->wc_flags & RNIC_WC_WITH_INV) != 0 &&
+        sim->spoil == SIM_SPOIL_KEY) {
+        sim->spoil_in = 0; /* there are few */
+        if (sim_spoil_now(sim, SIM_SPOIL_KEY))
+            wc->invalidated_rkey ^= 1;
+    }
+    if (wc->status != RNIC_WC_SUCCESS && wc->status != RNIC_WC_WR_FLUSH_ERR &&
+        sim->spoil == SIM_SPOIL_STATUS) {
+        sim->spoil_in = 0;
+        if (sim_spoil_now(sim, SIM_SPOIL_STATUS))
+            wc->status = RNIC_WC_BAD_RESP_ERR;
+    }
+}
+
+static void poll_take(struct sim_host *host, const struct rnic_wc *wc)
+{
+    struct sim *sim = host->sim;
+    struct rnic_wc copy = *wc;
+    uint32_t q = sim_host_find(host, wc->qp_num);
+    /* What a queue pair leaves behind that its host resets may be lost, and nobody need notice. */
+    bool sure = q != SIM_NONE &&
+                (sim->plan.qps[q].incident.kind == SIM_INCIDENT_NONE ||
+                 sim->plan.qps[q].incident.kind == SIM_INCIDENT_DRAIN) &&
+                (sim->plan.qps[q].type == RNIC_QPT_RC || wc->wr_id >> 63 == 0);
+
+    if (sure && sim_spoil_now(sim, SIM_SPOIL_LOST))
+        return;
+    if (sim_spoil_now(sim, SIM_SPOIL_TWICE))
+        sim_host_completed(host, wc);
+    poll_spoil(sim, &copy);
+    if (!host->holds && sure && sim_spoil_now(sim, SIM_SPOIL_ORDER)) {
+        host->held = copy;
+        host->holds = true;
+        return;
+    }
+    sim_host_completed(host, &copy);
+    if (host->holds && sim->spoil == SIM_SPOIL_ORDER && host->held.qp_num == copy.qp_num &&
+        host->held.wr_id >> 63 == copy.wr_id >> 63) {
+        host->holds = false;
+        sim_host_completed(host, &host->held);
+    }
+}
+
+static void poll_queue(struct sim_host *host, uint32_t c, uint64_t now_ps)
+{
+    struct rnic_wc wc[8];
+    int n;
+
+    do {
+        n = rnic_poll_cq(host->dev, host->cq[c], host->sim->plan.cards[host->side].batch, wc,
+                         now_ps);
+        sim_host_want(host, n, "poll_cq");
+        for (int i = 0; i < n && !host->sim->failed; i++)
+            poll_take(host, &wc[i]);
+    } while (n > 0 && !host->sim->failed);
+}
+
+static void poll_due(struct sim_host *host, uint32_t c, uint64_t now_ps)
+{
+    const struct sim_card *card = &host->sim->plan.cards[host->side];
+
+    host->cq_ps[c] = WIRE_NEVER;
+    poll_queue(host, c, now_ps);
+    if (card->polls) {
+        if (!sim_host_done(&host->sim->hosts[0]) || !sim_host_done(&host->sim->hosts[1]))
+            host->cq_ps[c] = now_ps + card->poll_ps;
+        return;
+    }
+    sim_host_want(
+        host, rnic_req_notify_cq(host->dev, host->cq[c], sim_dice_one_in(&host->rng, 50), now_ps),
+        "req_notify_cq");
+    sim_host_want(host, rnic_req_notify_cq(host->dev, host->cq[c], false, now_ps), "req_notify_cq");
+    poll_queue(host, c, now_ps); /* what came before the arming gives no event */
+}
+
+void sim_host_drain(struct sim_host *host, uint64_t now_ps)
+{
+    for (uint32_t c = 0; c < host->sim->plan.cards[host->side].n_cqs; c++)
+        poll_queue(host, c, now_ps);
+}
+
+static bool poll_queue_done(const struct sim_host *host, uint32_t q)
+{
+    const struct sim_plan *plan = &host->sim->plan;
+    const struct sim_queue *queue = &host->queues[q];
+
+    if (queue->gone)
+        return true;
+    if (queue->seen != plan->flows[host->side][q].n_sends)
+        return false;
+    return !sim_expect_well(host->sim, 1 - host->side, q) ||
+           queue->recv_done == plan->flows[1 - host->side][q].consumers;
+}
+
+bool sim_host_done(const struct sim_host *host)
+{
+    for (uint32_t q = 0; q < host->sim->plan.n_qps; q++)
+        if (!poll_queue_done(host, q))
+            return false;
+    return true;
+}
+
+/* ---- time ---- */
+
+uint64_t sim_host_next_ps(const struct sim_host *host)
+{
+    const struct sim_plan *plan = &host->sim->plan;
+    uint64_t next_ps = WIRE_NEVER;
+
+    for (uint32_t c = 0; c < plan->cards[host->side].n_cqs; c++)
+        next_ps = wire_min_ps(next_ps, host->cq_ps[c]);
+    for (uint32_t q = 0; q < plan->n_qps; q++)
+        next_ps =
+            wire_min_ps(next_ps, wire_min_ps(host->queues[q].send_ps, host->queues[q].incident_ps));
+    for (uint32_t p = 0; p < SIM_POOLS; p++)
+        next_ps = wire_min_ps(next_ps, host->recvs[p].recv_ps);
+    return next_ps;
+}
+
+void sim_host_step(struct sim_host *host, uint64_t now_ps)
+{
+    const struct sim_plan *plan = &host->sim->plan;
+
+    for (uint32_t c = 0; c < plan->cards[host->side].n_cqs; c++)
+        if (host->cq_ps[c] <= now_ps)
+            poll_due(host, c, now_ps);
+    for (uint32_t p = 0; p < SIM_POOLS; p++)
+        if (host->recvs[p].recv_ps <= now_ps)
+            sim_post_recvs(host, p, now_ps);
+    for (uint32_t q = 0; q < plan->n_qps; q++) {
+        if (host->queues[q].incident_ps <= now_ps)
+            sim_incident_step(host, q, now_ps);
+        if (host->queues[q].send_ps <= now_ps)
+            sim_post_sends(host, q, now_ps);
+    }
+}
+
+/* ---- events ---- */
+
+static bool poll_queue_event(struct sim_queue *queue, enum rnic_event_type type, uint64_t now_ps)
+{
+    switch (type) {
+    case RNIC_EVENT_QP_FATAL:
+        queue->fatals++;
+        return true;
+    case RNIC_EVENT_QP_ACCESS_ERR:
+        queue->refusals++;
+        return true;
+    case RNIC_EVENT_QP_REQ_ERR:
+        queue->invalids++;
+        return true;
+    case RNIC_EVENT_COMM_EST:
+        queue->established++;
+        return true;
+    case RNIC_EVENT_SQ_DRAINED:
+        queue->drained++;
+        if (queue->draining)
+            queue->incident_ps = now_ps;
+        return true;
+    case RNIC_EVENT_LAST_WQE:
+        queue->last++;
+        return true;
+    default:
+        return false;
+    }
+}
+
+void sim_host_event(struct sim_host *host, const struct rnic_event *event, uint64_t now_ps)
+{
+    const struct sim_card *card = &host->sim->plan.cards[host->side];
+    uint32_t q;
+
+    if (event->type == RNIC_EVENT_CQ) {
+        for (uint32_t c = 0; c < card->n_cqs; c++)
+            if (host->cq[c] == event->cq)
+                host->cq_ps[c] = now_ps + sim_dice_below(&host->rng, (uint32_t)card->poll_ps);
+        return;
+    }
+    sim_say(host->sim, "%s event %d, qpn %u", sim_side_name(host->side), (int)event->type,
+            event->qpn);
+    if (event->type != RNIC_EVENT_COMM_EST && host->sim->spoil == SIM_SPOIL_EVENT) {
+        host->sim->spoil_in = 0;
+        if (sim_spoil_now(host->sim, SIM_SPOIL_EVENT))
+            return;
+    }
+    if (event->type == RNIC_EVENT_SRQ_LIMIT && event->srq == host->recvs[SIM_SHARED].srq) {
+        host->recvs[SIM_SHARED].limits++;
+        return;
+    }
+    q = sim_host_find(host, event->qpn);
+    if (q == SIM_NONE || !poll_queue_event(&host->queues[q], event->type, now_ps))
+        sim_fail(host->sim, "%s: event %d, qpn %u was not to be expected",
+                 sim_side_name(host->side), (int)event->type, event->qpn);
+}
