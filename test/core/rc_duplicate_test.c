@@ -314,12 +314,12 @@ static void a_read_that_waits_is_not_queued_twice(void)
     b->ready_classes = 0;
     read = card_request(b, WIRE_OP_READ_REQUEST, 0, 4 * MTU);
     take(&read);
-    rest = read; /* its beginning only */
-    rest.dma_bytes = MTU;
-    repeat(&rest);
     rest = rest_of_read(0, 4 * MTU, 2);
     repeat(&rest);
     repeat(&read);
+    repeat(&rest);
+    rest = read; /* its beginning only: the end is still owed */
+    rest.dma_bytes = MTU;
     repeat(&rest);
     b->ready_classes = 0xFF;
     run();

@@ -313,6 +313,39 @@ static void an_answer_is_not_faster_because_it_waited(void)
     card_bench_close(&bench);
 }
 
+static uint64_t asked_ps; /* when the card asked host memory for the response to the second READ */
+
+static void note_asked(struct card_bench *on, struct card *card, const struct rnic_event *event)
+{
+    if (card == b && event->type == RNIC_EVENT_PASSAGE && event->block == RNIC_BLOCK_TX_SCHED &&
+        event->psn.v == wire_psn_add((wire_psn){on->options.psn}, 4).v)
+        asked_ps = event->in_ps;
+}
+
+/* It comes while the first is being answered: its data is not asked for before it was here. */
+static void a_read_is_not_answered_before_it_came(void)
+{
+    struct card_options options = card_options_default();
+    uint64_t came_ps;
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = DEPTH;
+    options.mtu_bytes = MTU;
+    begin(&options);
+    bench.on_event = note_asked;
+    asked_ps = 0;
+    rnic_trace_enable(b->dev, 1u << RNIC_EVENT_PASSAGE);
+    take(WIRE_OP_READ_REQUEST, 0, 4 * MTU);
+    while (responses < 2)
+        card_bench_run(&bench, bench.now_ps + 10000);
+    came_ps = bench.now_ps;
+    take(WIRE_OP_READ_REQUEST, 4, 8);
+    run();
+    CHECK_EQ(responses, 5);
+    CHECK(asked_ps >= came_ps + options.params.rx_latency_ps);
+    card_bench_close(&bench);
+}
+
 /* NAKs of every kind wait for what is before them, and still leave. */
 static void naks_leave_behind_the_responses(void)
 {
@@ -516,18 +549,16 @@ static void a_queue_pair_that_is_stopped_answers_no_more(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
-            CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
-            CHECK_CASE(phantom_memory_has_lengths_only),
-            CHECK_CASE(a_read_sees_the_write_before_it), CHECK_CASE(responses_carry_credits),
-            CHECK_CASE(answers_leave_in_psn_order),
-            CHECK_CASE(a_paused_response_holds_its_acknowledge),
-            CHECK_CASE(a_held_response_holds_its_acknowledge),
-            CHECK_CASE(an_answer_is_not_faster_because_it_waited),
-            CHECK_CASE(naks_leave_behind_the_responses),
-            CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent),
-            CHECK_CASE(invalid_reads), CHECK_CASE(reads_that_are_not_allowed),
-            CHECK_CASE(one_read_too_many_is_invalid),
-            CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak),
-            CHECK_CASE(the_earlier_refusal_counts),
-            CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))
+CHECK_SUITE(
+    rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
+    CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
+    CHECK_CASE(phantom_memory_has_lengths_only), CHECK_CASE(a_read_sees_the_write_before_it),
+    CHECK_CASE(responses_carry_credits), CHECK_CASE(answers_leave_in_psn_order),
+    CHECK_CASE(a_paused_response_holds_its_acknowledge),
+    CHECK_CASE(a_held_response_holds_its_acknowledge),
+    CHECK_CASE(an_answer_is_not_faster_because_it_waited),
+    CHECK_CASE(a_read_is_not_answered_before_it_came), CHECK_CASE(naks_leave_behind_the_responses),
+    CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent), CHECK_CASE(invalid_reads),
+    CHECK_CASE(reads_that_are_not_allowed), CHECK_CASE(one_read_too_many_is_invalid),
+    CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak), CHECK_CASE(the_earlier_refusal_counts),
+    CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))
