@@ -217,6 +217,34 @@ static void queue_pairs(void)
     close_bench();
 }
 
-CHECK_SUITE(starved, CHECK_CASE(protection_domains), CHECK_CASE(regions),
-            CHECK_CASE(windows_and_lists_of_pages), CHECK_CASE(completion_queues),
-            CHECK_CASE(shared_receive_queues), CHECK_CASE(address_handles), CHECK_CASE(queue_pairs))
+/* Resources for the peer's READs are taken when the queue pair gets ready to receive. */
+static void modify_waits_for_memory(void)
+{
+    const unsigned mask = RNIC_QP_STATE | RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN |
+                          RNIC_QP_RQ_PSN | RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER;
+    struct rnic_qp_attr attr;
+    uint32_t qpn;
+    int err;
+
+    open_bench();
+    qpn = card_new_qp(a, a->send_cq, a->recv_cq);
+    attr = card_attr(a, &bench.cards[1], bench.cards[1].qpn);
+    attr.max_dest_rd_atomic = 16;
+    card_to_state(a, qpn, &attr, RNIC_QPS_INIT);
+    attr.qp_state = RNIC_QPS_RTR;
+    drain();
+    while ((err = rnic_modify_qp(a->dev, qpn, &attr, mask, bench.now_ps)) == RNIC_ERR_NOMEM) {
+        CHECK_EQ(card_state(a, qpn), RNIC_QPS_INIT);
+        CHECK(++refusals < 20);
+        feed_exactly();
+    }
+    CHECK_EQ(err, 0);
+    CHECK(refusals > 0);
+    CHECK_EQ(card_state(a, qpn), RNIC_QPS_RTR);
+    close_bench();
+}
+
+CHECK_SUITE(starved, CHECK_CASE(modify_waits_for_memory), CHECK_CASE(protection_domains),
+            CHECK_CASE(regions), CHECK_CASE(windows_and_lists_of_pages),
+            CHECK_CASE(completion_queues), CHECK_CASE(shared_receive_queues),
+            CHECK_CASE(address_handles), CHECK_CASE(queue_pairs))
