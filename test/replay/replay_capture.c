@@ -66,6 +66,12 @@ static void take_frame(struct replay_case *c, const struct wire_capture_frame *c
         c->others++;
         return;
     }
+    if (packet.opcode != WIRE_OP_CNP && (packet.opcode & WIRE_TRANSPORT_MASK) > WIRE_TRANSPORT_UC &&
+        (packet.opcode & WIRE_TRANSPORT_MASK) != WIRE_TRANSPORT_UD)
+    {
+        c->others++; /* reliable datagrams, XRC */
+        return;
+    }
     if (packet.opcode == WIRE_OP_CNP)
     {
         c->cnps++;
@@ -298,8 +304,13 @@ void replay_capture_sort(struct replay_case *c)
             (void)request_stream(c, &c->frames.at[i]);
     for (uint32_t i = 0; i < c->streams.n; i++)
     {
-        c->streams.at[i].mtu_bytes =
-            c->setup.mtu_bytes != 0 ? c->setup.mtu_bytes : stream_mtu(c, i);
+        uint32_t mtu = c->setup.mtu_bytes != 0 ? c->setup.mtu_bytes : stream_mtu(c, i);
+
+        if (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)) != 0)
+            replay_die("%s: queue pair 0x%x of %s: %u is no path MTU; say `mtu BYTES`", c->name,
+                       c->streams.at[i].responder_qpn,
+                       replay_host_name(c, c->streams.at[i].responder), mtu);
+        c->streams.at[i].mtu_bytes = mtu;
         stream_span(c, i);
     }
     for (size_t i = 0; i < c->frames.n; i++)

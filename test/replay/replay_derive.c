@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REGION_MAX_BYTES ((uint64_t)1 << 32)
+#define REGION_MAX_BYTES ((uint64_t)1 << 30)
+#define MESSAGE_MAX_BYTES (1u << 28)
 #define ALL_REMOTE (RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_REMOTE_ATOMIC)
 
 /* ---- messages ---- */
@@ -57,6 +58,7 @@ static uint32_t message_packets(const struct replay_case *c, const struct replay
     if (wire_opcodes[packet->opcode].is & WIRE_IS_WRITE && !*complete)
     {
         n = (uint32_t)(((uint64_t)packet->dma_bytes + stream->mtu_bytes - 1) / stream->mtu_bytes);
+        n = n > 0 ? n : 1; /* a FIRST of nothing is wrong, but it is there */
         *complete = true;
         for (uint32_t i = 0; i < n; i++)
             *complete = *complete && packet_at(c, stream, start + i) != NULL;
@@ -107,6 +109,9 @@ static void message_data(const struct replay_case *c, const struct replay_stream
         message->opcode == RNIC_WR_SEND_WITH_INV)
         for (uint32_t i = message->start; i < message->end; i++)
             message->bytes += packet_at(c, stream, i)->payload_bytes;
+    if (message->bytes > MESSAGE_MAX_BYTES)
+        replay_die("%s: frame %u: a message of %u bytes is more than this tool replays", c->name,
+                   c->frames.at[message->first_frame].number, message->bytes);
     message->data = replay_zeroed(message->bytes, 1);
     if (message->opcode >= RNIC_WR_RDMA_READ && message->opcode <= RNIC_WR_ATOMIC_FETCH_AND_ADD)
         return;
