@@ -122,6 +122,8 @@ struct rnic_device_spot rnic_device_find(const struct rnic_qp *qp, wire_psn psn)
         const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot.index);
         uint32_t packet = (psn.v - wqe->psn.v) & WIRE_PSN_MASK;
 
+        if (rnic_ring_is_local(wqe) && !wqe->started)
+            break; /* it has no PSN, and nothing behind it was sent */
         if (packet < wqe->packets) {
             spot.packet = packet;
             break;

@@ -352,6 +352,32 @@ static void an_acknowledge_overtakes_the_replay(void)
     card_bench_close(&bench);
 }
 
+/* The replay is to find the local error again; the acknowledge leaves it nothing to pass on. */
+static void a_local_error_is_found_again_behind_an_acknowledge(void)
+{
+    struct rnic_send_wr wr = {.wr_id = 2, .opcode = RNIC_WR_LOCAL_INV, .invalidate_rkey = 0xBAD};
+    struct wire_frame ack;
+
+    open_bench(1024);
+    bench.tap = drop_all;
+    card_write(a, 1, 0, 0, 100);
+    CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, 0), 0);
+    card_write(a, 3, 0, 0, 100);
+    card_bench_run(&bench, 2000000);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 1);
+    ack = card_ack(a, bench.options.psn, 0x20 | 12, 0); /* RNR NAK: from there on again */
+    CHECK_EQ(card_deliver(&bench, a, &ack), WIRE_DROP_NONE);
+    ack = card_ack(a, bench.options.psn, 0x1F, 1); /* a late one, of before */
+    CHECK_EQ(card_deliver(&bench, a, &ack), WIRE_DROP_NONE);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_expect(a, a->send_cq, 2, RNIC_WC_LOC_QP_OP_ERR);
+    card_expect(a, a->send_cq, 3, RNIC_WC_WR_FLUSH_ERR);
+    card_expect_none(a, a->send_cq);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 1);
+    card_bench_close(&bench);
+}
+
 /* Drop, repeat and delay at random; everything still arrives, once and in order. */
 static enum card_tap_verdict mangle(struct card_bench *on, struct card_flight *flight)
 {
@@ -439,4 +465,5 @@ CHECK_SUITE(rc_loss, CHECK_CASE(the_psn_wraps_inside_a_message),
             CHECK_CASE(reserved_syndromes_are_ignored),
             CHECK_CASE(answers_to_no_question_are_bad_responses),
             CHECK_CASE(an_acknowledge_overtakes_the_replay),
+            CHECK_CASE(a_local_error_is_found_again_behind_an_acknowledge),
             CHECK_CASE(any_mix_of_faults_delivers_everything_once_in_order))
