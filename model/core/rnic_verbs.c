@@ -492,6 +492,7 @@ int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send
     }
     if (rnic_ring_full(&qp->sq))
         return RNIC_ERR_FULL;
+    known_ps = wire_max_ps(known_ps, qp->open_ps); /* the connection is not there before */
     wqe = rnic_ring_post_send(&qp->sq, wr, (uint32_t)length, known_ps);
     verbs_number(qp, wqe, wr, ah);
     if (qp->state != RNIC_QPS_RTS)

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /**
  * @file
- * Verbs: the host's half of the card, named as libibverbs names them.
+ * Verbs: the host's half of the card, named as libibverbs names them. doc/verbs has a page for each
+ * group, with tables and examples.
  *
- * Every call takes `now_ps`, returns 0 (or a count) or a negative RNIC_ERR_*, and on an error
- * nothing has changed. RNIC_ERR_NOMEM means the card's arena is used up: hand it
- * rnic_mem_wanted() more bytes with rnic_mem_give() and call again.
+ * For every call:
+ *   - `dev` is a card of rnic_device_init(); pointers are not NULL unless said so.
+ *   - `now_ps` is the time in picoseconds, never before that of the call before. Afterwards read
+ *     rnic_tx_next() and rnic_next_wake() again: the card may have something to send or a timer.
+ *   - It returns 0 (or a count) or a negative RNIC_ERR_*. On an error nothing has changed: no
+ *     state, no attribute, no queue, and no out argument is written.
+ *   - Errors are looked for in the order in which they are listed, but for RNIC_ERR_NOMEM.
+ *   - RNIC_ERR_NOMEM means the card's arena is used up: hand it rnic_mem_wanted() more bytes with
+ *     rnic_mem_give() and call again.
+ *   - Objects are numbers from 1 on; 0 is none. A number of an object that is gone is
+ *     RNIC_ERR_NOENT until another object gets it.
+ *   - Structs and lists handed in are copied; they are the caller's again when the call returns.
  * What the peer or the wire does wrong is never an error here: it is a completion status or an
- * asynchronous event.
+ * asynchronous event (rnic_event).
  *
  * Spec   IBTA Vol 1 ch. 10 and 11; libibverbs man pages
  */
@@ -59,7 +69,8 @@ enum rnic_qp_type {
 enum rnic_recovery {
     RNIC_RECOVER_GO_BACK_N, /* IBTA 9.7.5: again from the first missing packet */
     RNIC_RECOVER_GO_BACK_0, /* Guo16 4.1: again from the first packet of the message */
-    RNIC_RECOVER_SELECTIVE, /* IRN (SIGCOMM'18): the missing packets alone; needs a window */
+    RNIC_RECOVER_SELECTIVE, /* IRN (SIGCOMM'18): the missing packets alone; needs a window, and has
+                               its own timeouts (rto_high_ps, rto_low_ps), not attribute timeout */
 };
 
 enum rnic_wr_opcode { /* values as in verbs.h */
@@ -261,23 +272,37 @@ struct rnic_qp_counters {
     uint64_t cnps_tx, cnps_rx, ce_rx;
 };
 
-/* ---- protection domains and regions ---- */
+/* ---- protection domains and regions (IBTA 10.2.3, 10.6; ibv_alloc_pd(3), ibv_reg_mr(3)) ---- */
 
+/**
+ * New protection domain: objects of one domain may use each other, others may not.
+ * @param pd out: its number
+ * @return 0, RNIC_ERR_NOMEM
+ */
 int rnic_alloc_pd(struct rnic_device *dev, uint32_t *pd, uint64_t now_ps);
-/** @return RNIC_ERR_BUSY while anything that was made in it is there. */
+
+/**
+ * Give a domain back.
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_BUSY while a region, window, address handle, shared receive
+ *         queue or queue pair of it is there
+ */
 int rnic_dealloc_pd(struct rnic_device *dev, uint32_t pd, uint64_t now_ps);
 
 /**
  * Register @p length bytes at virtual address @p va.
  *
- * @param host    the bytes themselves (backed), or NULL (phantom: sizes only, same checks)
- * @param access  enum rnic_access; REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE
+ * @param host    the bytes themselves (backed), which must outlive the region, or NULL (phantom:
+ *                sizes only, same checks)
+ * @param access  enum rnic_access; local reading is always allowed; REMOTE_WRITE and REMOTE_ATOMIC
+ *                need LOCAL_WRITE
  * @param key     out: serves as lkey and rkey; index << 8 | variant, never the key this slot had
  *                before
- * @return 0, RNIC_ERR_INVAL (zero length, wrap, access), _NOENT (pd), _LIMIT, _NOMEM
+ * @return 0; RNIC_ERR_INVAL: no bytes, va + length beyond 2^64 - 1, access; RNIC_ERR_NOENT (pd);
+ *         RNIC_ERR_LIMIT: max_mr regions and windows; RNIC_ERR_NOMEM
  */
 int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length, void *host,
                 unsigned access, uint32_t *key, uint64_t now_ps);
+
 /**
  * Register a list of host pages: virtual page i of the region is @p pages[i], wherever that lies.
  *
@@ -286,36 +311,52 @@ int rnic_reg_mr(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t leng
  * @param pages       one host pointer a page; NULL: not mapped, an access to it is refused. The
  *                    list is copied, the pages are the caller's and must outlive the region
  * @param n_pages     must cover [va, va + length) exactly
- * @return as rnic_reg_mr, and RNIC_ERR_INVAL for the page size or count
+ * @return as rnic_reg_mr, with RNIC_ERR_INVAL for page size, count and no list too:
+ *         RNIC_ERR_INVAL, RNIC_ERR_NOENT, RNIC_ERR_LIMIT, RNIC_ERR_NOMEM
  */
 int rnic_reg_mr_pages(struct rnic_device *dev, uint32_t pd, uint64_t va, uint64_t length,
                       uint32_t page_bytes, void *const *pages, uint32_t n_pages, unsigned access,
                       uint32_t *key, uint64_t now_ps);
+
 /**
- * The key opens nothing from now on, also for messages under way; its slot gets another variant.
- * @return RNIC_ERR_NOENT, RNIC_ERR_BUSY while a window is bound to it
+ * The key opens nothing from now on, also for messages under way (they are refused at their next
+ * packet); its slot gets another variant. Bytes placed before stay.
+ * @return 0, RNIC_ERR_NOENT: no region of exactly this key, RNIC_ERR_BUSY while a window is bound
+ *         to it
  */
 int rnic_dereg_mr(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
 
-/* ---- memory windows, type 2: bound with RNIC_WR_BIND_MW, for the queue pair that bound ---- */
+/* ---- memory windows, type 2: bound with RNIC_WR_BIND_MW, for the queue pair that bound
+ * (IBTA 10.6.7; ibv_alloc_mw(3)) ---- */
 
 /**
  * @param key out: rkey of a window that opens nothing yet
- * @return 0, RNIC_ERR_NOENT (pd), _LIMIT (regions and windows), _NOMEM
+ * @return 0, RNIC_ERR_NOENT (pd), RNIC_ERR_LIMIT: max_mr regions and windows, RNIC_ERR_NOMEM
  */
 int rnic_alloc_mw(struct rnic_device *dev, uint32_t pd, uint32_t *key, uint64_t now_ps);
-/** Unbinds it. @param key any key of the window's slot. @return RNIC_ERR_NOENT: no window. */
+
+/**
+ * Unbind a window and give it back.
+ * @param key any key of the window's slot: a bind may have changed its variant
+ * @return 0, RNIC_ERR_NOENT: no window there
+ */
 int rnic_dealloc_mw(struct rnic_device *dev, uint32_t key, uint64_t now_ps);
 
-/* ---- address handles, for UD ---- */
+/* ---- address handles, for UD (IBTA 10.2.2.4; ibv_create_ah(3)) ---- */
 
-/** @return 0, RNIC_ERR_INVAL (address vector, see rnic_modify_qp), _NOENT (pd), _NOMEM */
+/**
+ * @param av  where datagrams go; next_hop is not checked
+ * @param ah  out: its number
+ * @return 0; RNIC_ERR_INVAL: hop_limit 0, dest_station no station, roce_v1 with ipv6;
+ *         RNIC_ERR_NOENT (pd); RNIC_ERR_NOMEM
+ */
 int rnic_create_ah(struct rnic_device *dev, uint32_t pd, const struct rnic_av *av, uint32_t *ah,
                    uint64_t now_ps);
-/** Work requests already posted keep the address. @return 0 or RNIC_ERR_NOENT */
+
+/** Work requests already posted keep the address. @return 0, RNIC_ERR_NOENT */
 int rnic_destroy_ah(struct rnic_device *dev, uint32_t ah, uint64_t now_ps);
 
-/* ---- shared receive queues ---- */
+/* ---- shared receive queues (IBTA 10.2.9; ibv_create_srq(3)) ---- */
 
 struct rnic_srq_attr {
     uint32_t max_wr; /* rounded up to a power of two */
@@ -323,87 +364,168 @@ struct rnic_srq_attr {
     uint32_t limit; /* RNIC_EVENT_SRQ_LIMIT once when fewer are left; then disarmed. 0: off */
 };
 
-/** @return 0, RNIC_ERR_INVAL (sizes, limit above max_wr), _NOENT (pd), _LIMIT, _NOMEM */
+/**
+ * @param srq out: its number
+ * @return 0; RNIC_ERR_INVAL: max_wr 0 or beyond the device's, max_sge beyond the device's, limit
+ *         above max_wr; RNIC_ERR_NOENT (pd); RNIC_ERR_LIMIT: max_srq; RNIC_ERR_NOMEM
+ */
 int rnic_create_srq(struct rnic_device *dev, uint32_t pd, const struct rnic_srq_attr *attr,
                     uint32_t *srq, uint64_t now_ps);
-/** Arm (or, 0, disarm) the limit event. @return 0, RNIC_ERR_INVAL above max_wr, _NOENT */
+
+/**
+ * Arm the limit event or, @p limit 0, disarm it. It is looked at when a request is taken: fewer
+ * than @p limit left then are told, fewer left now are not.
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_INVAL: @p limit above max_wr as rounded up
+ */
 int rnic_modify_srq(struct rnic_device *dev, uint32_t srq, uint32_t limit, uint64_t now_ps);
-/** @param attr out, @p queued out: requests waiting; either may be NULL. @return 0 or _NOENT */
+
+/**
+ * @param attr   out, or NULL: max_wr as rounded up, limit 0 once it was told
+ * @param queued out, or NULL: requests waiting
+ * @return 0, RNIC_ERR_NOENT
+ */
 int rnic_query_srq(struct rnic_device *dev, uint32_t srq, struct rnic_srq_attr *attr,
                    uint32_t *queued);
-/** @return 0, RNIC_ERR_NOENT, RNIC_ERR_BUSY while a queue pair uses it */
+
+/**
+ * Requests that wait are forgotten without completions, its event too.
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_BUSY while a queue pair uses it
+ */
 int rnic_destroy_srq(struct rnic_device *dev, uint32_t srq, uint64_t now_ps);
-/** @return 0, RNIC_ERR_INVAL (num_sge, length beyond 2^31), _FULL, _NOENT */
+
+/**
+ * Post one receive request for whichever queue pair needs one first. Keys are checked when data
+ * comes, against the domain of that queue pair.
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_INVAL: num_sge beyond max_sge, no list, more than 2^31 bytes;
+ *         RNIC_ERR_FULL: max_wr requests wait
+ */
 int rnic_post_srq_recv(struct rnic_device *dev, uint32_t srq, const struct rnic_recv_wr *wr,
                        uint64_t now_ps);
 
-/* ---- completion queues ---- */
+/* ---- completion queues (IBTA 10.2.8, 11.4.2; ibv_create_cq(3), ibv_poll_cq(3)) ---- */
 
-/** @param entries 1 .. max_cqe, rounded up to a power of two */
+/**
+ * @param entries 1 .. max_cqe completions, rounded up to a power of two
+ * @param cq      out: its number
+ * @return 0, RNIC_ERR_INVAL (entries), RNIC_ERR_LIMIT: max_cq, RNIC_ERR_NOMEM
+ */
 int rnic_create_cq(struct rnic_device *dev, uint32_t entries, uint32_t *cq, uint64_t now_ps);
+
+/**
+ * Completions not polled and events not taken are forgotten.
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_BUSY while a queue pair uses it
+ */
 int rnic_destroy_cq(struct rnic_device *dev, uint32_t cq, uint64_t now_ps);
 
-/** @return number of completions visible at @p now_ps put into wc[0 .. n), or RNIC_ERR_NOENT. */
+/**
+ * Take completions, oldest first. One of a send request gives its slot of the send queue back, and
+ * those of the unsignalled requests before it. Never shows one before its data is in host memory.
+ *
+ * @param n   room in @p wc, in completions; 0 is allowed
+ * @param wc  out: wc[0 .. return value)
+ * @return number of completions visible at @p now_ps and taken, 0 .. n; RNIC_ERR_NOENT
+ */
 int rnic_poll_cq(struct rnic_device *dev, uint32_t cq, uint32_t n, struct rnic_wc *wc,
                  uint64_t now_ps);
 
 /**
  * Arm for one event (RNIC_EVENT_CQ) at the next completion. Completions already visible do not
  * trigger it: arm, then poll once more.
+ *
+ * @param solicited_only  only for a receive whose sender said RNIC_SEND_SOLICITED, or for an error;
+ *                        a queue that is armed for any stays so
+ * @return 0, RNIC_ERR_NOENT
  */
 int rnic_req_notify_cq(struct rnic_device *dev, uint32_t cq, bool solicited_only, uint64_t now_ps);
 
-/* ---- queue pairs ---- */
+/* ---- queue pairs (IBTA 10.2.4, 10.3, 11.2.5; ibv_create_qp(3), ibv_modify_qp(3)) ---- */
 
 /**
  * New queue pair in RESET.
  *
- * @return 0, RNIC_ERR_INVAL (sizes; recovery, or SELECTIVE without a window; a shared receive queue
- *         of another domain), _NOENT (pd, cq, srq), _UNSUPPORTED (type), _LIMIT, _NOMEM
+ * @param init  sizes at most the device's max_wr, max_sge, max_inline; recovery, window_bytes and
+ *              e2e_credits count for RC only
+ * @param qpn   out: its number, 2 at least; numbers go round before one comes again
+ * @return 0; RNIC_ERR_UNSUPPORTED (type); RNIC_ERR_INVAL: a size 0 or beyond the device's, recovery
+ *         unknown, SELECTIVE without a window, GO_BACK_0 with a window or credits; RNIC_ERR_NOENT
+ *         (pd, cq, srq); RNIC_ERR_INVAL: a shared receive queue of another domain; RNIC_ERR_NOMEM;
+ *         RNIC_ERR_LIMIT: max_qp
  */
 int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *init, uint32_t *qpn,
                    uint64_t now_ps);
 
 /**
- * Change state and attributes; the table of transitions and required attributes is
- * rnic_table_qp.c's. RNIC_QP_CUR_STATE: only if cur_qp_state is the state. RESET unbinds the
- * windows it has bound.
+ * Change state and attributes; doc/verbs/queue-pairs.rst has the table of transitions with the
+ * attributes that each must and may have (the code's is in rnic_table_qp.c).
  *
- * @return 0; RNIC_ERR_INVAL when the transition, an attribute or the mask is not legal; _BUSY when
- *         max_dest_rd_atomic changes (SQD) while READs of the peer are still to be answered; _NOMEM
+ * RESET forgets all work without completions, attributes and counters, and unbinds the windows it
+ * has bound; ERR flushes both queues. RTS begins connect_ps later to send.
+ *
+ * @param attr  fields named by @p mask; the others are not looked at
+ * @param mask  enum rnic_qp_attr_mask; without RNIC_QP_STATE the state stays, which must be a
+ *              transition of the table too. RNIC_QP_CUR_STATE: only if cur_qp_state is the state
+ * @return 0; RNIC_ERR_NOENT; RNIC_ERR_INVAL: the transition is not legal for the type, an attribute
+ *         is missing, not allowed or out of range; RNIC_ERR_BUSY: max_dest_rd_atomic changes (SQD)
+ *         while READs or atomics of the peer are still to be answered; RNIC_ERR_NOMEM
  */
 int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_attr *attr,
                    unsigned mask, uint64_t now_ps);
+
+/**
+ * Changes nothing.
+ * @param attr      out, or NULL: as modified since RESET; qp_state and cur_qp_state are the state
+ * @param counters  out, or NULL
+ * @return 0, RNIC_ERR_NOENT
+ */
 int rnic_query_qp(struct rnic_device *dev, uint32_t qpn, struct rnic_qp_attr *attr,
                   struct rnic_qp_counters *counters);
-/** Outstanding work is discarded without completions; frames already built still leave. */
+
+/**
+ * Outstanding work is discarded without completions, and completions and events of it that nobody
+ * took yet; frames already built, acknowledges and NAKs still leave. Its windows are unbound.
+ * @return 0, RNIC_ERR_NOENT
+ */
 int rnic_destroy_qp(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
 
 /**
- * Current rate (bits a second) and congestion estimate of the QP's control, which begins in RTR:
- * READ responses are paced too. Changes nothing.
- * @return 0, RNIC_ERR_INVAL (before RTR; ERR), _NOENT
+ * Current rate and congestion estimate of the QP's congestion control, which begins in RTR: READ
+ * responses are paced too. The static rate (RNIC_QP_RATE_LIMIT) is not in it. Changes nothing.
+ *
+ * @param rate_bps  out: bits a second
+ * @param alpha     out: 0 .. 1, in a control that has none 0
+ * @return 0, RNIC_ERR_NOENT, RNIC_ERR_INVAL (before RTR; ERR)
  */
 int rnic_query_rate(struct rnic_device *dev, uint32_t qpn, uint64_t *rate_bps, double *alpha,
                     uint64_t now_ps);
 
+/* ---- posting (IBTA 10.8, 11.4.1; ibv_post_send(3), ibv_post_recv(3)) ---- */
+
 /**
  * Post one send work request. What each service offers (IBTA table 12): RC all, UC SEND and WRITE
- * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM.
+ * (plain, WITH_IMM) and the local ones, UD SEND and SEND_WITH_IMM. In SQD it is accepted and waits
+ * for RTS; in ERR and SQE it is accepted and flushed at once. Keys are not looked at here but when
+ * the card reads or writes (completion LOC_PROT_ERR); inline data is copied now.
  *
- * @return 0; RNIC_ERR_INVAL (state; opcode not of the service; num_sge; total length beyond 2^31,
- *         UD: beyond the device's MTU, READ and GO_BACK_0: beyond 2^23-1 packets, atomics: not 8
- *         bytes; READ or atomic with max_rd_atomic 0; INLINE with a READ, an atomic or more than
- *         max_inline_data; flags; UD: remote_qpn beyond 24 bits), _FULL (slots are given back when
- *         a later signalled completion is polled), _NOENT (queue pair; UD: address handle, also one
- *         of another domain). In SQD it is accepted and waits for RTS; in ERR and SQE it is
- *         accepted and flushed. Local operations: sg_list is not looked at.
+ * @param wr  local operations (LOCAL_INV, BIND_MW): sg_list is not looked at
+ * @return 0; RNIC_ERR_NOENT (queue pair); RNIC_ERR_INVAL: state before RTS; opcode not of the
+ *         service; flags; num_sge beyond max_send_sge or no list; total length beyond 2^31, UD:
+ *         beyond the device's mtu_bytes, READ and GO_BACK_0 (RTS, SQD): beyond 2^23-1 packets,
+ *         atomics: not 8 bytes; READ or atomic with max_rd_atomic 0 (RTS, SQD); INLINE with a READ,
+ *         an atomic or more than max_inline_data; UD: remote_qpn beyond 24 bits; RNIC_ERR_NOENT
+ *         (UD: address handle, also one of another domain); RNIC_ERR_FULL: max_send_wr requests
+ *         whose completion, or that of a later one, was not polled
  */
 int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send_wr *wr,
                    uint64_t now_ps);
+
 /**
- * Post one receive request, from INIT on. UD: RNIC_GRH_BYTES of it are not data.
- * @return as rnic_post_send; RNIC_ERR_INVAL with a shared receive queue too; in ERR it is flushed.
+ * Post one receive request, from INIT on; in ERR it is accepted and flushed at once. The order of
+ * posting is the order of use. UD: RNIC_GRH_BYTES of it are not data. Keys are checked when data
+ * comes.
+ *
+ * @param wr  an empty list is legal: for messages without data and WRITE with immediate
+ * @return 0; RNIC_ERR_NOENT; RNIC_ERR_INVAL: in RESET, with a shared receive queue, num_sge beyond
+ *         max_recv_sge, no list, more than 2^31 bytes; RNIC_ERR_FULL: max_recv_wr requests wait
  */
 int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv_wr *wr,
                    uint64_t now_ps);
