@@ -20,6 +20,8 @@ hosts = {hosts}
 [nic]
 preset = "ideal"
 mtu = 1024
+[cc]
+kind = "none"
 [workload]
 kind = "flows"
 memory = "phantom"
@@ -50,6 +52,8 @@ RING = """[topology]
 hosts = 8
 [nic]
 preset = "ideal"
+[cc]
+kind = "none"
 [workload]
 kind = "allreduce"
 bytes = "64KiB"
