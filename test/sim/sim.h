@@ -123,6 +123,9 @@ struct sim_host {
     uint32_t pd, peer_station, next_hop;
     uint32_t cq[SIM_CQS_MAX];
     uint64_t cq_ps[SIM_CQS_MAX]; /* next poll */
+    bool cq_told[SIM_CQS_MAX];   /* an event came since it was armed */
+    bool cq_found[SIM_CQS_MAX];  /* and a completion that is worth one */
+    bool solicited;              /* the last completion was */
     struct sim_queue queues[SIM_QPS_MAX];
     struct sim_recvs recvs[SIM_POOLS];
     struct rnic_wc held; /* SIM_SPOIL_ORDER: held back */
@@ -160,6 +163,8 @@ uint64_t sim_host_next_ps(const struct sim_host *host);
 void sim_host_step(struct sim_host *host, uint64_t now_ps);
 /** Everything that must complete has completed. */
 bool sim_host_done(const struct sim_host *host);
+/** Arm the completion queues at the start. */
+void sim_host_arm(struct sim_host *host);
 /** Take every completion there will ever be: after the end. */
 void sim_host_drain(struct sim_host *host, uint64_t now_ps);
 
@@ -204,6 +209,7 @@ const char *sim_recv_completed(struct sim *sim, struct sim_host *host, uint32_t 
     X(unsignaled, "unsignaled")                                                                    \
     X(read_written, "READs of what was written")                                                   \
     X(via_window, "through a window")                                                              \
+    X(solicited, "events for solicited only")                                                      \
     X(shared, "shared receives")                                                                   \
     X(swapped, "swaps that swapped")                                                               \
     X(wraps, "flows over the PSN wrap")                                                            \

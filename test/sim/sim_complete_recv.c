@@ -42,6 +42,7 @@ static const char *recv_reliable(struct sim *sim, struct sim_host *host, uint32_
         i++;
     if (i == flow->n_sends || i >= sim->hosts[1 - host->side].queues[q].posted)
         return "nothing was sent for it";
+    host->solicited = flow->sends[i].solicited;
     why = recv_words(host, q, &flow->sends[i], wc, 0);
     if (why != NULL || sim_plan_is_write(flow->sends[i].opcode)) {
         if (why == NULL)

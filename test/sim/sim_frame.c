@@ -150,6 +150,75 @@ static void frame_rate(struct sim *sim, uint32_t side, uint32_t q, const struct 
     progress->sent_bytes += frame->frame_bytes + WIRE_GAP_BYTES;
 }
 
+/* Low five bits of the opcode of a packet. */
+static uint32_t frame_opcode(const struct sim_send *send, uint32_t packet)
+{
+    bool first = packet == 0, last = packet + 1 == send->packets, only = first && last;
+    bool write = sim_plan_is_write(send->opcode);
+
+    switch (send->opcode) {
+    case RNIC_WR_RDMA_READ:
+        return WIRE_OP_READ_REQUEST;
+    case RNIC_WR_ATOMIC_CMP_AND_SWP:
+        return WIRE_OP_COMPARE_SWAP;
+    case RNIC_WR_ATOMIC_FETCH_AND_ADD:
+        return WIRE_OP_FETCH_ADD;
+    case RNIC_WR_SEND_WITH_INV:
+        if (last)
+            return only ? WIRE_OP_SEND_ONLY_INV : WIRE_OP_SEND_LAST_INV;
+        break;
+    default:
+        break;
+    }
+    if (only)
+        return (uint32_t)(write ? WIRE_OP_WRITE_ONLY : WIRE_OP_SEND_ONLY) +
+               sim_plan_has_imm(send->opcode);
+    if (last)
+        return (uint32_t)(write ? WIRE_OP_WRITE_LAST : WIRE_OP_SEND_LAST) +
+               sim_plan_has_imm(send->opcode);
+    if (first)
+        return write ? WIRE_OP_WRITE_FIRST : WIRE_OP_SEND_FIRST;
+    return write ? WIRE_OP_WRITE_MIDDLE : WIRE_OP_SEND_MIDDLE;
+}
+
+/* Is it the packet that its number says it is? */
+static void frame_words(struct sim *sim, uint32_t side, uint32_t q, uint32_t packet,
+                        const struct sim_send *send, const struct wire_frame *frame)
+{
+    static const uint8_t transports[] = {WIRE_TRANSPORT_RC, WIRE_TRANSPORT_UC, WIRE_TRANSPORT_UD};
+    const struct sim_qp *qp = &sim->plan.qps[q];
+    uint32_t left = send->bytes - packet * qp->mtu_bytes, opcode = frame_opcode(send, packet);
+    bool asked = send->solicited && sim_plan_consumes(send->opcode) && packet + 1 == send->packets;
+
+    opcode |= transports[qp->type];
+    if (frame->opcode != opcode)
+        sim_fail(sim, "%s qp %u sends %s as packet %u of a %s of %u bytes", sim_side_name(side), q,
+                 wire_opcodes[frame->opcode].name, packet, sim_opcode_name(send->opcode),
+                 send->bytes);
+    else if (!sim_plan_fetches(send->opcode) &&
+             frame->payload_bytes != (left < qp->mtu_bytes ? left : qp->mtu_bytes))
+        sim_fail(sim, "%s qp %u: %u bytes in packet %u of %u bytes", sim_side_name(side), q,
+                 frame->payload_bytes, packet, send->bytes);
+    else if (((frame->bth_flags & WIRE_BTH_SE) != 0) != asked)
+        sim_fail(sim, "%s qp %u: solicited %d in packet %u of %u", sim_side_name(side), q, !asked,
+                 packet, send->packets);
+    else if (send->opcode == RNIC_WR_RDMA_READ && frame->dma_bytes != left &&
+             (qp->recovery != RNIC_RECOVER_SELECTIVE || frame->dma_bytes > left ||
+              frame->dma_bytes % qp->mtu_bytes != 0))
+        sim_fail(sim, "%s qp %u: asks for %u bytes from packet %u on, of %u", sim_side_name(side),
+                 q, frame->dma_bytes, packet, send->bytes);
+}
+
+/* PSNs of a flow before a send. */
+static uint32_t frame_before(const struct sim_flow *flow, uint32_t index)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < index; i++)
+        n += flow->sends[i].packets;
+    return n;
+}
+
 static void frame_request(struct sim *sim, uint32_t side, uint32_t q,
                           const struct wire_frame *frame)
 {
@@ -164,11 +233,8 @@ static void frame_request(struct sim *sim, uint32_t side, uint32_t q,
                  q, frame->psn.v);
         return;
     }
-    if (frame_is(frame, WIRE_IS_READ | WIRE_IS_ATOMIC) !=
-        sim_plan_fetches(flow->sends[index].opcode))
-        sim_fail(sim, "%s qp %u sends %s for a %s", sim_side_name(side), q,
-                 wire_opcodes[frame->opcode].name, sim_opcode_name(flow->sends[index].opcode));
-    else if (sim_plan_fetches(flow->sends[index].opcode))
+    frame_words(sim, side, q, packet - frame_before(flow, index), &flow->sends[index], frame);
+    if (sim_plan_fetches(flow->sends[index].opcode))
         frame_fetch(sim, side, q, index);
     else
         frame_window(sim, side, q, packet);

@@ -105,10 +105,6 @@ static void host_cqs(struct sim_host *host)
             err = rnic_create_cq(host->dev, entries, &host->cq[c], 0);
         while (sim_host_again(host, err));
         sim_host_want(host, err, "create_cq");
-        host->cq_ps[c] = card->polls ? card->poll_ps : WIRE_NEVER;
-        if (!card->polls)
-            sim_host_want(host, rnic_req_notify_cq(host->dev, host->cq[c], false, 0),
-                          "req_notify_cq");
     }
 }
 
@@ -186,6 +182,7 @@ void sim_host_open(struct sim_host *host, struct sim *sim, uint32_t side, uint32
     sim_host_want(host, err, "alloc_pd");
     host_regions(host);
     host_cqs(host);
+    sim_host_arm(host);
     host_shared(host);
     for (uint32_t q = 0; q < sim->plan.n_qps; q++)
         host_queue_pair(host, q);

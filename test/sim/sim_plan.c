@@ -72,6 +72,7 @@ static void card_make(struct sim_card *card, struct wire_rng *rng, const struct 
         card->recv_cq[q] = sim_dice_below(rng, card->n_cqs);
     }
     card->polls = sim_dice_one_in(rng, 3);
+    card->solicited = sim_dice_one_in(rng, 3);
     card->poll_ps = (1 + sim_dice_below(rng, card->polls ? 20 : 2)) * US;
     card->batch = 1 + sim_dice_below(rng, 8);
 }

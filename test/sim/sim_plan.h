@@ -222,6 +222,7 @@ struct sim_card {
     uint32_t n_cqs;
     uint32_t send_cq[SIM_QPS_MAX], recv_cq[SIM_QPS_MAX];
     bool polls;       /* else it waits for events */
+    bool solicited;   /* ... of solicited completions only, where they are all of RC receives */
     uint64_t poll_ps; /* period, or longest delay of a handler */
     uint32_t batch;   /* completions asked for in one poll */
     struct sim_region source, words;

@@ -69,9 +69,40 @@ static void poll_queue(struct sim_host *host, uint32_t c, uint64_t now_ps)
         n = rnic_poll_cq(host->dev, host->cq[c], host->sim->plan.cards[host->side].batch, wc,
                          now_ps);
         sim_host_want(host, n, "poll_cq");
-        for (int i = 0; i < n && !host->sim->failed; i++)
+        for (int i = 0; i < n && !host->sim->failed; i++) {
+            host->solicited = false;
             poll_take(host, &wc[i]);
+            host->cq_found[c] |= host->solicited || wc[i].status != RNIC_WC_SUCCESS;
+        }
     } while (n > 0 && !host->sim->failed);
+}
+
+/* Does the host want events of solicited completions only? */
+static bool poll_solicited(const struct sim_host *host, uint32_t c)
+{
+    const struct sim_plan *plan = &host->sim->plan;
+    const struct sim_card *card = &plan->cards[host->side];
+
+    for (uint32_t q = 0; q < plan->n_qps; q++)
+        if (card->send_cq[q] == c || (card->recv_cq[q] == c && plan->qps[q].type != RNIC_QPT_RC))
+            return false;
+    return card->solicited && !card->polls;
+}
+
+/* Armed once for each event; in between it polls now and then. */
+static void poll_due_solicited(struct sim_host *host, uint32_t c, uint64_t now_ps)
+{
+    poll_queue(host, c, now_ps);
+    if (!sim_host_done(&host->sim->hosts[0]) || !sim_host_done(&host->sim->hosts[1]))
+        host->cq_ps[c] = now_ps + 20 * host->sim->plan.cards[host->side].poll_ps;
+    if (!host->cq_told[c])
+        return;
+    host->sim->seen.solicited++;
+    if (!host->cq_found[c])
+        sim_fail(host->sim, "%s: an event, and nothing solicited completed",
+                 sim_side_name(host->side));
+    host->cq_told[c] = host->cq_found[c] = false;
+    sim_host_want(host, rnic_req_notify_cq(host->dev, host->cq[c], true, now_ps), "req_notify_cq");
 }
 
 static void poll_due(struct sim_host *host, uint32_t c, uint64_t now_ps)
@@ -79,6 +110,10 @@ static void poll_due(struct sim_host *host, uint32_t c, uint64_t now_ps)
     const struct sim_card *card = &host->sim->plan.cards[host->side];
 
     host->cq_ps[c] = WIRE_NEVER;
+    if (poll_solicited(host, c)) {
+        poll_due_solicited(host, c, now_ps);
+        return;
+    }
     poll_queue(host, c, now_ps);
     if (card->polls) {
         if (!sim_host_done(&host->sim->hosts[0]) || !sim_host_done(&host->sim->hosts[1]))
@@ -92,10 +127,28 @@ static void poll_due(struct sim_host *host, uint32_t c, uint64_t now_ps)
     poll_queue(host, c, now_ps); /* what came before the arming gives no event */
 }
 
+void sim_host_arm(struct sim_host *host)
+{
+    const struct sim_card *card = &host->sim->plan.cards[host->side];
+
+    for (uint32_t c = 0; c < card->n_cqs; c++) {
+        bool solicited = poll_solicited(host, c);
+
+        host->cq_ps[c] = card->polls || solicited ? card->poll_ps : WIRE_NEVER;
+        if (!card->polls)
+            sim_host_want(host, rnic_req_notify_cq(host->dev, host->cq[c], solicited, 0),
+                          "req_notify_cq");
+    }
+}
+
 void sim_host_drain(struct sim_host *host, uint64_t now_ps)
 {
-    for (uint32_t c = 0; c < host->sim->plan.cards[host->side].n_cqs; c++)
+    for (uint32_t c = 0; c < host->sim->plan.cards[host->side].n_cqs; c++) {
         poll_queue(host, c, now_ps);
+        if (poll_solicited(host, c) && host->cq_found[c] && !host->cq_told[c])
+            sim_fail(host->sim, "%s: a solicited completion, and no event",
+                     sim_side_name(host->side));
+    }
 }
 
 static bool poll_queue_done(const struct sim_host *host, uint32_t q)
@@ -184,6 +237,15 @@ static bool poll_queue_event(struct sim_queue *queue, enum rnic_event_type type,
     }
 }
 
+/* Only where the event is missed for sure. */
+static bool poll_swallows(struct sim_host *host, uint32_t c)
+{
+    if (host->sim->spoil != SIM_SPOIL_EVENT || !poll_solicited(host, c))
+        return false;
+    host->sim->spoil_in = 0;
+    return sim_spoil_now(host->sim, SIM_SPOIL_EVENT);
+}
+
 void sim_host_event(struct sim_host *host, const struct rnic_event *event, uint64_t now_ps)
 {
     const struct sim_card *card = &host->sim->plan.cards[host->side];
@@ -191,8 +253,10 @@ void sim_host_event(struct sim_host *host, const struct rnic_event *event, uint6
 
     if (event->type == RNIC_EVENT_CQ) {
         for (uint32_t c = 0; c < card->n_cqs; c++)
-            if (host->cq[c] == event->cq)
+            if (host->cq[c] == event->cq && !poll_swallows(host, c)) {
+                host->cq_told[c] = true;
                 host->cq_ps[c] = now_ps + sim_dice_below(&host->rng, (uint32_t)card->poll_ps);
+            }
         return;
     }
     sim_say(host->sim, "%s event %d, qpn %u", sim_side_name(host->side), (int)event->type,
