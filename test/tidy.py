@@ -136,7 +136,7 @@ def kind_of(path, text):
     if folder == "test/sim":
         return "sim" if re.search(r"\bint main\(|CHECK_SUITE\(", text) else "support"
     if folder == "test/fuzz":
-        return "fuzz"
+        return "fuzz" if "LLVMFuzzerTestOneInput" in text else "support"
     if path.startswith("test/"):
         if name.endswith("_test.py"):
             return "pytest"

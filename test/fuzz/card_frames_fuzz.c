@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fuzz_pair pair;
 
 #define CONNECTIONS 6u
+#define SHARED 3u /* the one with a shared receive queue */
 
 #define FED(card, err, call)                                                                       \
     do                                                                                             \
@@ -27,13 +28,31 @@ static void begin(struct fuzz_card *card)
     FED(card, err, rnic_alloc_pd(card->dev, &card->pd[0], 0));
     for (uint32_t i = 0; i < 2; i++)
         FED(card, err, rnic_create_cq(card->dev, 64, &card->cq[i], 0));
-    for (uint32_t i = 0; i < FUZZ_OBJECTS; i++) /* all rights, and fewer */
+    for (uint32_t i = 0; i < FUZZ_OBJECTS; i++) { /* all rights, fewer, and all memory to read */
+        bool all = i == FUZZ_OBJECTS - 1;
+
         FED(card, err,
-            rnic_reg_mr(card->dev, card->pd[0], FUZZ_VA, FUZZ_MEMORY, card->memory + FUZZ_GUARD,
-                        i == 0 ? 31 : 1 | i << 1, &card->key[i], 0));
+            rnic_reg_mr(card->dev, card->pd[0], FUZZ_VA, all ? FUZZ_MEMORY : FUZZ_WRITABLE,
+                        card->memory + FUZZ_GUARD,
+                        all      ? RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_MW_BIND
+                        : i == 0 ? 31
+                                 : 1 | i << 1,
+                        &card->key[i], 0));
+    }
     FED(card, err,
         rnic_create_srq(card->dev, card->pd[0], &(struct rnic_srq_attr){.max_wr = 32, .max_sge = 2},
                         &card->srq[0], 0));
+    for (uint32_t i = 0; i < FUZZ_OBJECTS; i++)
+        FED(card, err, rnic_alloc_mw(card->dev, card->pd[0], &card->mw[i], 0));
+    for (uint32_t i = 0; i < FUZZ_OBJECTS; i++) {
+        const struct rnic_av av = {.dest_station = 10 + i % 2,
+                                   .next_hop = 10 + i % 2,
+                                   .hop_limit = 9,
+                                   .ipv6 = i & 2,
+                                   .roce_v1 = i == 4 || i == 5};
+
+        FED(card, err, rnic_create_ah(card->dev, card->pd[0], &av, &card->ah[i], 0));
+    }
     (void)err;
 }
 
@@ -50,11 +69,45 @@ static void connect_all(void)
     for (uint32_t i = 0; i < CONNECTIONS; i++) {
         struct rnic_qp_init_attr init = kinds[i];
 
+        init.recv_cq = 1;
         init.max_send_wr = init.max_recv_wr = 16;
         init.max_send_sge = init.max_recv_sge = 4;
         init.sq_sig_all = true;
         fuzz_require(fuzz_connect(&pair, &init), "no connection");
     }
+}
+
+/* The host moves a queue pair to another state, changes its rights, or takes a key away. */
+static void meddle(struct fuzz_card *card, uint32_t qpn)
+{
+    uint8_t a = fuzz_byte(&pair.in);
+    const struct rnic_qp_attr attr = {.qp_state = (enum rnic_qp_state)((a & 31) % 7),
+                                      .en_sqd_async_notify = a >= 16,
+                                      .timeout = 1 + a % 3,
+                                      .min_rnr_timer = 1,
+                                      .qp_access_flags = fuzz_byte(&pair.in) & 15,
+                                      .max_rd_atomic = 1 + a % 3,
+                                      .max_dest_rd_atomic = 1 + a % 5};
+    static const unsigned masks[8] = {RNIC_QP_STATE,
+                                      RNIC_QP_STATE,
+                                      RNIC_QP_STATE | RNIC_QP_EN_SQD_ASYNC_NOTIFY,
+                                      RNIC_QP_ACCESS_FLAGS | RNIC_QP_STATE,
+                                      RNIC_QP_STATE | RNIC_QP_TIMEOUT,
+                                      RNIC_QP_STATE | RNIC_QP_MAX_DEST_RD_ATOMIC,
+                                      RNIC_QP_STATE | RNIC_QP_MAX_QP_RD_ATOMIC,
+                                      0};
+    unsigned mask = masks[a >> 5];
+    int err;
+
+    if (mask == 0) {
+        (void)rnic_dereg_mr(card->dev, card->key[1 + (a & 31) % (FUZZ_OBJECTS - 1)], pair.now_ps);
+        return;
+    }
+    FED(card, err, rnic_modify_qp(card->dev, qpn, &attr, mask, pair.now_ps));
+    if (err != 0)
+        return;
+    card->books[qpn].tame = false;
+    card->books[qpn].counted &= (mask & RNIC_QP_STATE) == 0 || attr.qp_state != RNIC_QPS_RESET;
 }
 
 /* A frame for a queue pair of `to`, as far as fields go. */
@@ -87,7 +140,17 @@ static void draw_frame(const struct fuzz_card *to, uint32_t from, struct wire_fr
     frame->syndrome = fuzz_byte(in);
     frame->msn = fuzz_byte(in);
     frame->imm = to->key[fuzz_byte(in) % FUZZ_OBJECTS];
-    frame->rkey = fuzz_byte(in) == 9 ? fuzz_u32(in) : to->key[fuzz_byte(in) % FUZZ_OBJECTS];
+    switch (fuzz_byte(in)) {
+    case 9:
+        frame->rkey = fuzz_u32(in);
+        break;
+    case 10: /* a window may have been bound to any variant */
+        frame->rkey = to->mw[fuzz_byte(in) % FUZZ_OBJECTS] ^ fuzz_byte(in);
+        break;
+    default:
+        frame->rkey = to->key[fuzz_byte(in) % FUZZ_OBJECTS];
+        break;
+    }
     if (wire_opcodes[frame->opcode].has & WIRE_HAS_DETH) {
         frame->deth.qkey = fuzz_byte(in) & 1;
         frame->deth.src_qpn = fuzz_byte(in);
@@ -102,7 +165,8 @@ static void draw_frame(const struct fuzz_card *to, uint32_t from, struct wire_fr
         frame->payload_bytes = fuzz_byte(in) & 1 ? 1024 : fuzz_u32(in) % 4097;
         frame->flags |= WIRE_FRAME_BYTES;
     }
-    frame->frame_bytes = wire_frame_length(frame->opcode, frame->flags, frame->payload_bytes);
+    if (wire_opcodes[frame->opcode].name != NULL)
+        frame->frame_bytes = wire_frame_length(frame->opcode, frame->flags, frame->payload_bytes);
 }
 
 static void throw_frame(void)
@@ -115,9 +179,11 @@ static void throw_frame(void)
 
     memset(payload, 0x5A, 4096);
     draw_frame(to, pair.cards[1 - side].station, &frame);
+    if (frame.frame_bytes == 0)
+        return; /* a reserved opcode */
     n = wire_frame_encode(&frame, NULL, bytes, sizeof bytes);
     if (n == 0)
-        return; /* no such packet: a reserved opcode, or longer than the buffer */
+        return; /* longer than the buffer */
     if (wire_frame_decode(&frame, NULL, bytes, n, true) != WIRE_DROP_NONE)
         return;
     fuzz_deliver(&pair, to, &frame);
@@ -135,10 +201,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         switch (fuzz_byte(&pair.in) % 8) {
         case 0:
-            fuzz_post_send(&pair, card, qpn);
+            if (fuzz_byte(&pair.in) >= 0xF0)
+                meddle(card, qpn);
+            else
+                fuzz_post_send(&pair, card, qpn);
             break;
         case 1:
-            fuzz_post_recv(&pair, card, qpn);
+            if (qpn == card->qp[SHARED])
+                fuzz_post_srq(&pair, card, card->srq[0]);
+            else
+                fuzz_post_recv(&pair, card, qpn);
             break;
         case 2:
             fuzz_run(&pair, (uint64_t)1 << (fuzz_byte(&pair.in) % 30));
@@ -146,6 +218,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 3:
             fuzz_poll(&pair, card);
             pair.loss = fuzz_byte(&pair.in) / 3;
+            pair.twist = fuzz_byte(&pair.in) / 3;
+            pair.dice = fuzz_byte(&pair.in);
+            pair.ready = 0xFF & ~(uint32_t)(fuzz_byte(&pair.in) & fuzz_byte(&pair.in));
             break;
         default:
             throw_frame();

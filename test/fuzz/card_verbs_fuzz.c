@@ -13,6 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fuzz_pair pair;
 
+#define KEPT 3u /* objects of a kind that every run begins with and are not forgotten */
+
 enum { KIND_PD, KIND_CQ, KIND_QP, KIND_SRQ, KIND_KEY, KIND_MW, KIND_AH };
 
 static bool known(int err)
@@ -28,12 +30,12 @@ static uint32_t some(struct fuzz_card *card, const uint32_t *list)
     return a & 0x80 ? a & 0x7Fu : list[a % FUZZ_OBJECTS];
 }
 
-/* Remember a new object; the first two of each kind stay. */
+/* Remember a new object; the first ones of each kind stay. */
 static void remember(struct fuzz_card *card, uint32_t *list, int kind, int err, uint32_t number)
 {
     fuzz_require(known(err), "no such error");
     if (err == 0)
-        list[2 + card->next[kind]++ % (FUZZ_OBJECTS - 2)] = number;
+        list[KEPT + card->next[kind]++ % (FUZZ_OBJECTS - KEPT)] = number;
 }
 
 #define FED(card, err, call)                                                                       \
@@ -46,18 +48,21 @@ static void make_memory(struct fuzz_card *card)
     uint64_t at = fuzz_u32(&pair.in) % FUZZ_MEMORY, bytes = fuzz_u32(&pair.in) % (FUZZ_MEMORY + 9);
     unsigned access = fuzz_byte(&pair.in) % 64;
     uint32_t pd = some(card, card->pd), key = 0;
+    bool constant = at + bytes > FUZZ_WRITABLE;
     bool fits = at + bytes <= FUZZ_MEMORY, phantom = (fuzz_byte(&pair.in) & 3) == 0;
+    const unsigned reading = RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_MW_BIND;
     void *host = fits && !phantom ? card->memory + FUZZ_GUARD + at : NULL;
     int err;
 
     FED(card, err,
-        rnic_reg_mr(card->dev, pd, FUZZ_VA + at, bytes, host, access, &key, pair.now_ps));
+        rnic_reg_mr(card->dev, pd, FUZZ_VA + at, bytes, host, constant ? access & reading : access,
+                    &key, pair.now_ps));
     remember(card, card->key, KIND_KEY, err, key);
 }
 
 static void make_pages(struct fuzz_card *card)
 {
-    void *pages[8];
+    void *pages[16];
     uint32_t n = fuzz_byte(&pair.in) % 9, pd = some(card, card->pd), key = 0;
     uint64_t va = FUZZ_VA + fuzz_u32(&pair.in) % 5000, bytes = fuzz_u32(&pair.in) % 33000;
     uint32_t page_bytes = fuzz_byte(&pair.in) & 7 ? 4096 : fuzz_u32(&pair.in);
@@ -67,8 +72,12 @@ static void make_pages(struct fuzz_card *card)
     for (uint32_t i = 0; i < n; i++) {
         uint8_t page = fuzz_byte(&pair.in);
 
-        pages[i] = page & 0x80 ? NULL : card->memory + FUZZ_GUARD + 4096u * (page % 8u);
+        pages[i] = page & 0x80
+                       ? NULL
+                       : card->memory + FUZZ_GUARD + 4096u * (page % (FUZZ_WRITABLE / 4096));
     }
+    if (fuzz_byte(&pair.in) & 3) /* mostly as many as it needs */
+        n = bytes == 0 ? 1 : (uint32_t)((va % 4096 + bytes - 1) / 4096 + 1);
     if (page_bytes > 4096)
         n = 0; /* the pages we have are no larger */
     FED(card, err,
@@ -107,13 +116,15 @@ static void make_connection(void)
 {
     struct rnic_qp_init_attr init = {
         .type = (enum rnic_qp_type)(fuzz_byte(&pair.in) % 3),
+        .send_cq = (fuzz_byte(&pair.in) & 7) == 7 ? 2 : 0, /* that one overflows soon */
+        .recv_cq = (fuzz_byte(&pair.in) & 7) == 7 ? 2 : 1,
         .max_send_wr = 1 + fuzz_byte(&pair.in) % 32u,
         .max_recv_wr = 1 + fuzz_byte(&pair.in) % 32u,
         .max_send_sge = 4,
         .max_recv_sge = 4,
         .max_inline_data = 512,
         .srq = fuzz_byte(&pair.in) & 1,
-        .sq_sig_all = true,
+        .sq_sig_all = fuzz_byte(&pair.in) & 1,
         .recovery = (enum rnic_recovery)(fuzz_byte(&pair.in) % 3),
     };
 
@@ -122,6 +133,35 @@ static void make_connection(void)
     else if (init.recovery == RNIC_RECOVER_GO_BACK_N)
         init.e2e_credits = fuzz_byte(&pair.in) & 1;
     (void)fuzz_connect(&pair, &init);
+}
+
+/* Attributes that go together, one more or less, or any. */
+static unsigned draw_mask(void)
+{
+    static const unsigned masks[] = {
+        0,
+        RNIC_QP_EN_SQD_ASYNC_NOTIFY,
+        RNIC_QP_ACCESS_FLAGS | RNIC_QP_CUR_STATE,
+        RNIC_QP_RATE_LIMIT,
+        RNIC_QP_MIN_RNR_TIMER,
+        RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY,
+        RNIC_QP_MAX_QP_RD_ATOMIC | RNIC_QP_MAX_DEST_RD_ATOMIC,
+        RNIC_QP_AV,
+        RNIC_QP_QKEY,
+        RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_ACCESS_FLAGS,
+        RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_QKEY,
+        RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN |
+            RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER,
+        RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN,
+        RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY |
+            RNIC_QP_TIMEOUT,
+        RNIC_QP_SQ_PSN};
+    uint8_t which = fuzz_byte(&pair.in), other = fuzz_byte(&pair.in);
+
+    if (which >= 0xE0)
+        return fuzz_u32(&pair.in);
+    return masks[which % (sizeof masks / sizeof masks[0])] ^ RNIC_QP_STATE ^
+           (other >= 1 && other < 26 ? 1u << other : 0u);
 }
 
 /* Anything; and when it is refused, what can be asked for is as before. */
@@ -146,7 +186,7 @@ static void modify_qp(struct fuzz_card *card)
                 .max_rd_atomic = r >> 24 & 31,
                 .max_dest_rd_atomic = r >> 25 & 31,
                 .rate_limit_bps = r >> 27};
-    unsigned mask = fuzz_u32(&pair.in);
+    unsigned mask = draw_mask();
     int err, there = rnic_query_qp(card->dev, qpn, &before, NULL);
 
     FED(card, err, rnic_modify_qp(card->dev, qpn, &attr, mask, pair.now_ps));
@@ -156,6 +196,8 @@ static void modify_qp(struct fuzz_card *card)
         (void)rnic_query_qp(card->dev, qpn, &after, NULL);
         fuzz_require(memcmp(&before, &after, sizeof before) == 0, "a refusal changed it");
     }
+    if (err == 0)
+        card->books[qpn % FUZZ_QPNS].tame = false;
     if (err == 0 && (mask & RNIC_QP_STATE) && attr.qp_state == RNIC_QPS_RESET)
         card->books[qpn % FUZZ_QPNS].counted = false;
 }
@@ -234,15 +276,35 @@ static void unmake(struct fuzz_card *card)
 
 static void post_srq(struct fuzz_card *card)
 {
-    struct rnic_sge sge = {FUZZ_VA + fuzz_u32(&pair.in) % FUZZ_MEMORY, fuzz_byte(&pair.in) * 20u,
-                           card->key[fuzz_byte(&pair.in) % FUZZ_OBJECTS]};
-    struct rnic_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    struct rnic_srq_attr attr;
+    uint32_t srq = some(card, card->srq), queued;
 
-    fuzz_require(known(rnic_post_srq_recv(card->dev, some(card, card->srq), &wr, pair.now_ps)),
+    fuzz_post_srq(&pair, card, srq);
+    fuzz_require(known(rnic_modify_srq(card->dev, srq, fuzz_byte(&pair.in) % 40, pair.now_ps)),
                  "no such error");
-    fuzz_require(known(rnic_modify_srq(card->dev, some(card, card->srq), fuzz_byte(&pair.in) % 40,
-                                       pair.now_ps)),
-                 "no such error");
+    if (rnic_query_srq(card->dev, srq, &attr, &queued) == 0)
+        fuzz_require(queued <= attr.max_wr && attr.limit <= attr.max_wr, "more than it holds");
+}
+
+/* What changes nothing of the work: queries, trace records, other people's packets. */
+static void aside(struct fuzz_card *card)
+{
+    uint32_t qpn = some(card, card->qp);
+    struct rnic_qp_counters counters;
+    struct rnic_qp_attr attr;
+    uint64_t rate_bps;
+    double alpha;
+    uint8_t a = fuzz_byte(&pair.in);
+
+    if (a < 0x20)
+        rnic_trace_enable(card->dev, fuzz_u32(&pair.in));
+    else if (a < 0xA0)
+        fuzz_raw(&pair, card, a % 8, 64 + a);
+    else if (rnic_query_qp(card->dev, qpn, &attr, &counters) == 0) {
+        fuzz_require(counters.retransmitted_packets <= counters.tx_packets, "more than all");
+        if (rnic_query_rate(card->dev, qpn, &rate_bps, &alpha, pair.now_ps) == 0)
+            fuzz_require(alpha >= 0 && alpha <= 1, "no such share");
+    }
 }
 
 static void step(struct fuzz_card *card)
@@ -283,12 +345,18 @@ static void step(struct fuzz_card *card)
         break;
     case 10:
         pair.loss = fuzz_byte(&pair.in) / 2;
+        pair.twist = fuzz_byte(&pair.in) / 2;
+        pair.dice = fuzz_byte(&pair.in);
+        pair.ready = 0xFF & ~(uint32_t)(fuzz_byte(&pair.in) & fuzz_byte(&pair.in));
         break;
     case 11:
         fuzz_post_recv(&pair, card, some(card, card->qp));
         break;
     case 12:
         fuzz_run(&pair, (uint64_t)1 << (fuzz_byte(&pair.in) % 34));
+        break;
+    case 15:
+        aside(card);
         break;
     default:
         fuzz_post_send(&pair, card, some(card, card->qp));
@@ -299,21 +367,25 @@ static void step(struct fuzz_card *card)
 /* What every run begins with: a domain, two CQs, memory, a window of each card. */
 static void begin(struct fuzz_card *card)
 {
+    const uint32_t other = card == &pair.cards[0] ? 11 : 10;
+    const struct rnic_av av = {.dest_station = other, .next_hop = other, .hop_limit = 9};
     uint32_t number;
     int err;
 
     for (uint32_t i = 0; i < 2; i++) {
         FED(card, err, rnic_alloc_pd(card->dev, &card->pd[i], 0));
         FED(card, err, rnic_create_cq(card->dev, 64, &card->cq[i], 0));
+        FED(card, err, rnic_create_ah(card->dev, card->pd[0], &av, &card->ah[i], 0));
         FED(card, err,
-            rnic_reg_mr(card->dev, card->pd[0], FUZZ_VA, FUZZ_MEMORY, card->memory + FUZZ_GUARD, 31,
-                        &card->key[i], 0));
+            rnic_reg_mr(card->dev, card->pd[0], FUZZ_VA, i == 0 ? FUZZ_WRITABLE : FUZZ_MEMORY,
+                        card->memory + FUZZ_GUARD, i == 0 ? 31 : 20, &card->key[i], 0));
         FED(card, err, rnic_alloc_mw(card->dev, card->pd[0], &card->mw[i], 0));
         FED(card, err,
             rnic_create_srq(card->dev, card->pd[0],
                             &(struct rnic_srq_attr){.max_wr = 16, .max_sge = 4}, &number, 0));
         card->srq[i] = number;
     }
+    FED(card, err, rnic_create_cq(card->dev, 4, &card->cq[2], 0));
     (void)err;
 }
 
