@@ -9,9 +9,19 @@ namespace ns3
 namespace
 {
 
-/* Opcode of packet `i` of `n` of a message. */
-uint8_t OpcodeOf(bool write, bool imm, uint64_t i, uint64_t n)
+constexpr uint64_t WORD_BYTES = 8; // what an atomic changes
+
+/* Opcode of data packet `i` of `n` of a message. */
+uint8_t OpcodeOf(RnicJobVerb verb, bool imm, uint64_t i, uint64_t n)
 {
+    const bool write = verb == RnicJobVerb::WRITE || verb == RnicJobVerb::WRITE_IMM;
+    if (verb == RnicJobVerb::READ)
+    {
+        return n == 1      ? WIRE_OP_READ_RESP_ONLY
+               : i == 0    ? WIRE_OP_READ_RESP_FIRST
+               : i + 1 < n ? WIRE_OP_READ_RESP_MIDDLE
+                           : WIRE_OP_READ_RESP_LAST;
+    }
     if (n == 1)
     {
         return write ? (imm ? WIRE_OP_WRITE_ONLY_IMM : WIRE_OP_WRITE_ONLY)
@@ -86,12 +96,25 @@ struct Wave
     }
 };
 
+/* Time of one frame in the other direction. */
+uint64_t AloneBack(const std::vector<RnicIdealHop> &path, uint32_t frameBytes)
+{
+    std::vector<RnicIdealHop> back(path.rbegin(), path.rend());
+    for (size_t hop = back.size(); hop-- > 0;)
+    {
+        back[hop].beforePs = hop == 0 ? 0 : back[hop - 1].beforePs;
+    }
+    Wave wave(back);
+    wave.Send(frameBytes);
+    return wave.arrived;
+}
+
 } // namespace
 
-uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu)
+uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu, RnicJobVerb verb)
 {
     uint64_t packets = 0;
-    for (uint32_t piece : RnicJobMessages(bytes))
+    for (uint32_t piece : RnicJobMessages(bytes, verb))
     {
         packets += piece == 0 ? 1 : (uint64_t(piece) + mtu - 1) / mtu;
     }
@@ -101,9 +124,13 @@ uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu)
 uint64_t RnicIdealTransferPs(RnicJobVerb verb, uint64_t bytes, uint32_t mtu,
                              const std::vector<RnicIdealHop> &path)
 {
-    bool write = verb == RnicJobVerb::WRITE || verb == RnicJobVerb::WRITE_IMM;
     bool imm = verb == RnicJobVerb::WRITE_IMM || verb == RnicJobVerb::SEND_IMM;
     Wave wave(path);
+    if (RnicJobVerbIsAtomic(verb))
+    {
+        wave.Repeat(wire_frame_length(WIRE_OP_FETCH_ADD, 0, 0), bytes / WORD_BYTES);
+        return wave.arrived + AloneBack(path, wire_frame_length(WIRE_OP_ATOMIC_ACKNOWLEDGE, 0, 0));
+    }
     const std::vector<uint32_t> pieces = RnicJobMessages(bytes);
     for (size_t piece = 0; piece < pieces.size(); piece++)
     {
@@ -112,15 +139,17 @@ uint64_t RnicIdealTransferPs(RnicJobVerb verb, uint64_t bytes, uint32_t mtu,
         const bool withImm = imm && piece + 1 == pieces.size();
         if (n > 1)
         {
-            wave.Send(wire_frame_length(OpcodeOf(write, withImm, 0, n), 0, mtu));
+            wave.Send(wire_frame_length(OpcodeOf(verb, withImm, 0, n), 0, mtu));
         }
         if (n > 2)
         {
-            wave.Repeat(wire_frame_length(OpcodeOf(write, withImm, 1, n), 0, mtu), n - 2);
+            wave.Repeat(wire_frame_length(OpcodeOf(verb, withImm, 1, n), 0, mtu), n - 2);
         }
-        wave.Send(wire_frame_length(OpcodeOf(write, withImm, n - 1, n), 0, last));
+        wave.Send(wire_frame_length(OpcodeOf(verb, withImm, n - 1, n), 0, last));
     }
-    return wave.arrived;
+    const bool read = verb == RnicJobVerb::READ;
+    return wave.arrived +
+           (read ? AloneBack(path, wire_frame_length(WIRE_OP_READ_REQUEST, 0, 0)) : 0);
 }
 
 RnicIdeal::RnicIdeal(const RnicScenario &scenario)
@@ -145,6 +174,19 @@ uint64_t RnicIdeal::TransferPs(const RnicJobTransfer &transfer) const
     return m_known[key] = RnicIdealTransferPs(transfer.verb, transfer.bytes, m_mtu, m_path);
 }
 
+uint64_t RnicIdeal::BdpBytes() const
+{
+    const uint64_t rttPs = RnicIdealTransferPs(RnicJobVerb::WRITE, m_mtu, m_mtu, m_path) +
+                           AloneBack(m_path, wire_frame_length(WIRE_OP_ACKNOWLEDGE, 0, 0));
+    uint64_t packetPs = 0; // where it takes longest
+    for (const RnicIdealHop &hop : m_path)
+    {
+        const uint64_t line = wire_frame_length(WIRE_OP_WRITE_MIDDLE, 0, m_mtu) + WIRE_GAP_BYTES;
+        packetPs = std::max(packetPs, wire_line_time_ps(line, hop.rateBps));
+    }
+    return ((rttPs + packetPs - 1) / packetPs + m_ackEvery - 1) * m_mtu;
+}
+
 uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks) const
 {
     std::vector<uint64_t> done(graph.transfers.size(), 0);
@@ -155,7 +197,7 @@ uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks
     for (uint32_t i : graph.Order())
     {
         const RnicJobTransfer &t = graph.transfers[i];
-        uint64_t start = std::max(t.startPs, graph.HostDelayPs(t.src));
+        uint64_t start = std::max(t.startPs, graph.HostDelayPs(t.Poster()));
         for (uint32_t before : t.after)
         {
             start = std::max(start, done[before]);
@@ -163,7 +205,7 @@ uint64_t RnicIdeal::GraphPs(const RnicJobGraph &graph, int collective, bool acks
         uint64_t arrived = start + TransferPs(t);
         if (acks)
         {
-            uint64_t packets = RnicIdealPackets(t.bytes, m_mtu);
+            uint64_t packets = RnicIdealPackets(t.bytes, m_mtu, t.verb);
             arrived += (packets + m_ackEvery - 1) / m_ackEvery * ackPs;
         }
         done[i] = arrived;

@@ -28,12 +28,14 @@ struct RnicIdealHop
  * @param path   links from source to destination, at least one
  * @return picoseconds from the first bit of the first packet to the last bit of the last at the
  *         destination: a packet starts on a link when it has arrived whole and the link is free.
+ *         READ: its request comes first, over the same links; atomics: until the last answer is
+ *         back at the source.
  */
 uint64_t RnicIdealTransferPs(RnicJobVerb verb, uint64_t bytes, uint32_t mtu,
                              const std::vector<RnicIdealHop> &path);
 
-/** @return packets of such a transfer. */
-uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu);
+/** @return data packets of such a transfer (atomics: requests). */
+uint64_t RnicIdealPackets(uint64_t bytes, uint32_t mtu, RnicJobVerb verb = RnicJobVerb::WRITE);
 
 /** The same for whole graphs of one scenario. */
 class RnicIdeal
@@ -52,6 +54,14 @@ public:
      *              where a host's link carries its data and the acknowledges of its neighbour
      */
     uint64_t GraphPs(const RnicJobGraph &graph, int collective, bool acks) const;
+
+    /**
+     * @return the window that just fills the path: payload of one base round trip (a full packet
+     *         there, its acknowledge back, both alone in the network) in whole packets, and
+     *         ack_every - 1 packets for which the acknowledge may wait. The cards' own latencies
+     *         are not counted.
+     */
+    uint64_t BdpBytes() const;
 
     /** @return links between any two hosts of the scenario. */
     const std::vector<RnicIdealHop> &Path() const

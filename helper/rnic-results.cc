@@ -142,6 +142,7 @@ void RnicResults::Parameters()
         SetText(cc, "preset", s.ccPreset);
         AddParams(cc, rnic_dcqcn_param_table, rnic_dcqcn_param_count, &s.dcqcn);
     }
+    QpParameters(all.Set("qp", RnicJson::Object()));
     RnicJson &workload = all.Set("workload", RnicJson::Object());
     SetText(workload, "kind", w.kind);
     SetText(workload, "memory", w.backed ? "backed" : "phantom");
@@ -207,6 +208,21 @@ void RnicResults::Parameters()
             ns3.Set(name, WithUnit(value, "ns-3"));
         }
     }
+}
+
+void RnicResults::QpParameters(RnicJson &qp) const
+{
+    const RnicJobQps &qps = m_job.GetGraph().qps;
+    SetText(qp, "service", qps.uc ? "uc" : "rc");
+    if (!qps.uc)
+    {
+        SetText(qp, "recovery", RnicRecoveryName(qps.recovery));
+        qp.Set("window", WithUnit(qps.windowBytes, "bytes"));
+        qp.Set("max_rd_atomic", WithUnit(static_cast<uint64_t>(qps.maxRdAtomic), "count"));
+        qp.Set("e2e_credits", WithUnit(qps.e2eCredits, "bool"));
+    }
+    qp.Set("rate_limit", WithUnit(qps.rateLimitBps, "bps"));
+    qp.Set("roce_v1", WithUnit(qps.roceV1, "bool"));
 }
 
 void RnicResults::Collectives()

@@ -61,6 +61,7 @@ public:
 
 private:
     void Parameters();
+    void QpParameters(RnicJson &qp) const;
     void Collectives();
     void Flows();
     void Network();

@@ -344,7 +344,7 @@ uint64_t RnicRunner::ExpectedHops(const RnicJobGraph &graph) const
     uint64_t frames = 0;
     for (const RnicJobTransfer &t : graph.transfers)
     {
-        const uint64_t packets = RnicIdealPackets(t.bytes, static_cast<uint32_t>(mtu));
+        const uint64_t packets = RnicIdealPackets(t.bytes, static_cast<uint32_t>(mtu), t.verb);
         frames += packets + (packets + m_scenario.nic.ack_every - 1) / m_scenario.nic.ack_every;
     }
     return frames * (m_scenario.star ? 2 : 1);

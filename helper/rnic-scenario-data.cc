@@ -35,6 +35,13 @@ RnicScenarioError::RnicScenarioError(const std::string &line) : std::runtime_err
 {
 }
 
+const char *RnicRecoveryName(enum rnic_recovery recovery)
+{
+    return recovery == RNIC_RECOVER_GO_BACK_0   ? "go-back-0"
+           : recovery == RNIC_RECOVER_SELECTIVE ? "selective"
+                                                : "go-back-n";
+}
+
 std::string RnicScenario::Place(const std::string &key) const
 {
     for (std::string path = key;;)

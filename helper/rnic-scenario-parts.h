@@ -12,6 +12,15 @@ namespace ns3
 {
 
 /**
+ * Read [qp] into scenario.qp; topology, switch and nic have been read.
+ * @param table  NULL: the section is not in the file. @throw RnicScenarioError
+ */
+void RnicReadQp(RnicTomlDocument &document, toml::table *table, RnicScenario &scenario);
+
+/** Refuse what [qp] and the workload can not do together. @throw RnicScenarioError */
+void RnicCheckQp(const RnicScenario &scenario);
+
+/**
  * Check one [[event]] and append it to scenario.events; topology and run have been read.
  * @throw RnicScenarioError
  */

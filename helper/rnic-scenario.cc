@@ -19,7 +19,8 @@ constexpr uint64_t MAX_BYTES = uint64_t(1) << 50;
 constexpr uint64_t MAX_PS = uint64_t(1) << 53;
 constexpr uint64_t MAX_HOSTS = 65535; /* ports of one switch are 16 bits wide */
 
-const std::vector<std::string> g_verbs = {"write", "write_imm", "send", "send_imm"};
+const std::vector<std::string> g_verbs = {"write", "write_imm", "send",        "send_imm",
+                                          "read",  "fetch_add", "compare_swap"};
 
 const std::vector<std::string> g_series = {"rates", "queues", "pauses", "cnps", "links"};
 
@@ -64,6 +65,7 @@ private:
     void Switch();
     void Nic();
     void Cc();
+    void Qp();
     void Workload();
     void WorkloadKeys(RnicTomlSection &section);
     void CheckWorkload();
@@ -88,7 +90,7 @@ toml::table *Reader::Table(const std::string &name)
 RnicScenario Reader::Read()
 {
     RnicTomlSection top(m_document, "", &m_document.Root());
-    for (const char *name : {"topology", "switch", "nic", "cc", "workload", "run", "ns3"})
+    for (const char *name : {"topology", "switch", "nic", "cc", "qp", "workload", "run", "ns3"})
     {
         top.Key(name, [](const RnicTomlValue &value) { value.Table(); });
     }
@@ -100,8 +102,10 @@ RnicScenario Reader::Read()
     Switch();
     Nic();
     Cc();
+    Qp();
     Workload();
     CheckWorkload();
+    RnicCheckQp(m_s);
     Run();
     Events();
     Measures();
@@ -115,7 +119,7 @@ std::vector<std::string> Reader::Keys()
 {
     std::vector<std::string> keys;
     m_document.Declare(&keys);
-    for (auto section : {&Reader::Topology, &Reader::Switch, &Reader::Nic, &Reader::Cc,
+    for (auto section : {&Reader::Topology, &Reader::Switch, &Reader::Nic, &Reader::Cc, &Reader::Qp,
                          &Reader::Workload, &Reader::Run})
     {
         try
@@ -227,6 +231,11 @@ void Reader::Cc()
                 });
     section.Params(rnic_dcqcn_param_table, rnic_dcqcn_param_count, &m_s.dcqcn);
     section.Read(&m_s.places);
+}
+
+void Reader::Qp()
+{
+    RnicReadQp(m_document, Table("qp"), m_s);
 }
 
 /* Keys of the kind in force; those of the other kinds are refused by name. */
@@ -521,8 +530,9 @@ namespace
 
 bool IsShort(const std::string &set)
 {
-    static const std::vector<std::string> sections = {
-        "topology", "switch", "nic", "cc", "workload", "run", "ns3", "event", "measure", "expect"};
+    static const std::vector<std::string> sections = {"topology", "switch",   "nic",   "cc",
+                                                      "qp",       "workload", "run",   "ns3",
+                                                      "event",    "measure",  "expect"};
     const std::string key = set.substr(0, set.find('='));
     return set.find('=') != std::string::npos && !key.empty() &&
            key.find('.') == std::string::npos &&

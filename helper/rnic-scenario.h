@@ -43,7 +43,7 @@ struct RnicScenarioFlow
     uint32_t dst = 0;
     uint64_t bytes = 0;
     uint64_t startPs = 0;
-    std::string verb = "write";  //!< write, write_imm, send, send_imm
+    std::string verb = "write";  //!< as RnicJobVerbName; "read": dst posts and pulls from src
     std::vector<uint32_t> after; //!< flows that must have ended; by position in the list
 };
 
@@ -63,6 +63,22 @@ struct RnicScenarioWorkload
     uint32_t qps = 1;                  //!< queue pairs of each ordered host pair
     std::vector<RnicScenarioFlow> flows;
 };
+
+/** [qp]: what all queue pairs are like */
+struct RnicScenarioQp
+{
+    bool uc = false; //!< service: else rc
+    enum rnic_recovery recovery = RNIC_RECOVER_GO_BACK_N;
+    uint64_t windowBytes = 0; //!< 0: none
+    bool windowBdp = false;   //!< window = "bdp": of this topology, by RnicIdeal
+    uint64_t rateLimitBps = 0;
+    uint64_t maxRdAtomic = 0; //!< default: nic.max_rd_atomic
+    bool e2eCredits = false;
+    bool roceV1 = false;
+};
+
+/** @return name in scenarios: "go-back-n", "go-back-0", "selective". */
+const char *RnicRecoveryName(enum rnic_recovery recovery);
 
 /** [run] */
 struct RnicScenarioRun
@@ -153,6 +169,7 @@ struct RnicScenario
     const rnic_cc_ops *cc = nullptr;
     std::string ccPreset = "paper-2015";
     rnic_dcqcn_params dcqcn;
+    RnicScenarioQp qp;
     RnicScenarioWorkload workload;
     RnicScenarioRun run;
     std::vector<RnicScenarioEvent> events; //!< as written, in any order

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic-workload.h"
 
+#include "rnic-ideal.h"
+
 #include <map>
 
 namespace ns3
@@ -13,7 +15,8 @@ constexpr uint64_t FLOAT_BYTES = 4;
 
 RnicJobVerb VerbOf(const std::string &name)
 {
-    for (RnicJobVerb verb : {RnicJobVerb::WRITE_IMM, RnicJobVerb::SEND, RnicJobVerb::SEND_IMM})
+    for (RnicJobVerb verb : {RnicJobVerb::WRITE_IMM, RnicJobVerb::SEND, RnicJobVerb::SEND_IMM,
+                             RnicJobVerb::READ, RnicJobVerb::FETCH_ADD, RnicJobVerb::COMPARE_SWAP})
     {
         if (name == RnicJobVerbName(verb))
         {
@@ -43,9 +46,13 @@ void AddFlow(RnicJobGraph &graph, const RnicScenarioFlow &flow, uint32_t qps,
     t.qp = turn[{flow.src, flow.dst}]++ % qps;
     t.imm = static_cast<uint32_t>(graph.transfers.size());
     t.srcBuffer = AddBuffer(graph, flow.src, flow.bytes);
-    if (t.verb == RnicJobVerb::WRITE || t.verb == RnicJobVerb::WRITE_IMM)
+    if (t.verb != RnicJobVerb::SEND && t.verb != RnicJobVerb::SEND_IMM)
     {
         t.dstBuffer = AddBuffer(graph, flow.dst, flow.bytes);
+    }
+    if (RnicJobVerbIsAtomic(t.verb))
+    {
+        t.answerBuffer = AddBuffer(graph, flow.src, flow.bytes);
     }
     graph.transfers.push_back(t);
 }
@@ -69,6 +76,30 @@ void AddIncast(RnicJobGraph &graph, const RnicScenarioWorkload &w)
         AddFlow(graph, flow, w.qps, turn);
         senders++;
     }
+}
+
+RnicJobQps MakeQps(const RnicScenario &scenario)
+{
+    const RnicScenarioQp &qp = scenario.qp;
+    RnicJobQps qps;
+    uint64_t window = qp.windowBytes;
+    if (qp.windowBdp)
+    {
+        window = RnicIdeal(scenario).BdpBytes();
+        if (window > UINT32_MAX)
+        {
+            throw scenario.Error("qp.window", "the BDP of this path is " + std::to_string(window) +
+                                                  " bytes; write a window below 4GiB");
+        }
+    }
+    qps.uc = qp.uc;
+    qps.recovery = qp.recovery;
+    qps.windowBytes = static_cast<uint32_t>(window);
+    qps.rateLimitBps = qp.rateLimitBps;
+    qps.maxRdAtomic = static_cast<int>(qp.maxRdAtomic);
+    qps.e2eCredits = qp.e2eCredits;
+    qps.roceV1 = qp.roceV1;
+    return qps;
 }
 
 } // namespace
@@ -146,6 +177,7 @@ RnicJobGraph RnicMakeWorkload(const RnicScenario &scenario)
     graph.backed = w.backed;
     graph.reduceTimePs = w.reduceTimePs;
     graph.hostDelayPs = w.hostDelayPs;
+    graph.qps = MakeQps(scenario);
     if (w.kind == "allreduce")
     {
         RnicAddRingAllreduce(graph, w.bytes, w.qps);

@@ -5,6 +5,7 @@
 #include "rnic-verbs.h"
 
 #include "ns3/application.h"
+#include "ns3/data-rate.h"
 #include "ns3/traced-callback.h"
 
 #include <string>
@@ -15,6 +16,11 @@ namespace ns3
 /**
  * @ingroup rnic
  * One end of a queue pair as an Application: does Count operations of Bytes each towards its peer.
+ *
+ * A WRITE or SEND goes from the send memory to the peer's receive memory; a READ pulls the peer's
+ * send memory into the own receive memory. Atomics change the first 8 bytes of the peer's receive
+ * memory: fetch_add adds 1, operation i of compare_swap makes i + 1 of i, and what stood there comes
+ * to the send memory.
  *
  * Two of them are made known to each other with SetPeer(). One that has Count = 0 only receives.
  * Memory and queue pair are made at the start of whichever starts first.
@@ -56,6 +62,11 @@ private:
     void StopApplication() override;
     void SetVerb(std::string verb);
     std::string GetVerb() const;
+    void SetService(std::string service);
+    std::string GetService() const;
+    void SetRecovery(std::string recovery);
+    std::string GetRecovery() const;
+    void MakeMemory();
     void Prepare();
     void Connect();
     void PostReceives();
@@ -69,11 +80,16 @@ private:
     Ptr<RnicVerbs> m_verbs;
     Ptr<RnicMemory> m_sendMemory;
     Ptr<RnicMemory> m_receiveMemory;
-    enum rnic_wr_opcode m_verb; //!< attribute Verb
-    uint32_t m_bytes;           //!< attribute Bytes
-    uint64_t m_count;           //!< attribute Count
-    uint32_t m_depth;           //!< attribute Depth
-    bool m_phantom;             //!< attribute Phantom
+    enum rnic_wr_opcode m_verb;    //!< attribute Verb
+    uint32_t m_bytes;              //!< attribute Bytes
+    uint64_t m_count;              //!< attribute Count
+    uint32_t m_depth;              //!< attribute Depth
+    bool m_phantom;                //!< attribute Phantom
+    enum rnic_qp_type m_type;      //!< attribute Service
+    DataRate m_rateLimit;          //!< attribute RateLimit
+    bool m_roceV1;                 //!< attribute RoceV1
+    enum rnic_recovery m_recovery; //!< attribute Recovery
+    uint32_t m_window;             //!< attribute Window
     uint32_t m_pd;
     uint32_t m_cq;
     uint32_t m_qpn;

@@ -123,6 +123,10 @@ RnicJobData::RnicJobData(const RnicJobGraph &graph) : m_blocks(graph.hosts), m_s
         {
             FillPattern(i, Bytes(t.srcBuffer) + t.srcOffset, t.bytes);
         }
+        if (t.answerBuffer != RNIC_JOB_NONE) // 0 is what each word of the destination held
+        {
+            std::memset(Bytes(t.answerBuffer), 0xFF, t.bytes);
+        }
     }
 }
 

@@ -6,6 +6,11 @@
 namespace ns3
 {
 
+namespace
+{
+constexpr uint64_t WORD_BYTES = 8; //!< what an atomic changes
+} // namespace
+
 const char *RnicJobVerbName(RnicJobVerb verb)
 {
     switch (verb)
@@ -18,21 +23,34 @@ const char *RnicJobVerbName(RnicJobVerb verb)
         return "send";
     case RnicJobVerb::SEND_IMM:
         return "send_imm";
+    case RnicJobVerb::READ:
+        return "read";
+    case RnicJobVerb::FETCH_ADD:
+        return "fetch_add";
+    case RnicJobVerb::COMPARE_SWAP:
+        return "compare_swap";
     }
     return "";
 }
 
 bool RnicJobVerbHasReceive(RnicJobVerb verb)
 {
-    return verb != RnicJobVerb::WRITE;
+    return verb == RnicJobVerb::WRITE_IMM || verb == RnicJobVerb::SEND ||
+           verb == RnicJobVerb::SEND_IMM;
 }
 
-std::vector<uint32_t> RnicJobMessages(uint64_t bytes)
+bool RnicJobVerbIsAtomic(RnicJobVerb verb)
 {
+    return verb == RnicJobVerb::FETCH_ADD || verb == RnicJobVerb::COMPARE_SWAP;
+}
+
+std::vector<uint32_t> RnicJobMessages(uint64_t bytes, RnicJobVerb verb)
+{
+    const uint64_t most = RnicJobVerbIsAtomic(verb) ? WORD_BYTES : RNIC_JOB_MAX_MESSAGE_BYTES;
     std::vector<uint32_t> pieces;
     do
     {
-        uint64_t piece = std::min(bytes, RNIC_JOB_MAX_MESSAGE_BYTES);
+        uint64_t piece = std::min(bytes, most);
         pieces.push_back(static_cast<uint32_t>(piece));
         bytes -= piece;
     } while (bytes > 0);
@@ -113,6 +131,24 @@ std::string CheckTransfer(const RnicJobGraph &graph, const RnicJobTransfer &t)
             wrong = "cannot be reduced: nobody tells its receiver, or it is no float32 array";
         }
     }
+    if (wrong.empty() && RnicJobVerbIsAtomic(t.verb))
+    {
+        wrong = CheckSpan(graph, t.answerBuffer, t.src, 0, t.bytes, "answer");
+        if (t.bytes == 0 || t.bytes % WORD_BYTES != 0 || t.bytes > RNIC_JOB_MAX_ATOMIC_BYTES)
+        {
+            wrong = "has " + std::to_string(t.bytes) +
+                    " bytes: atomics change 8 bytes each, from 8 bytes to 1 MiB of them";
+        }
+        else if (t.srcOffset % WORD_BYTES != 0 || t.dstOffset % WORD_BYTES != 0)
+        {
+            wrong = "begins at no multiple of 8, as atomics must";
+        }
+    }
+    if (wrong.empty() && graph.qps.uc &&
+        (t.verb == RnicJobVerb::READ || RnicJobVerbIsAtomic(t.verb)))
+    {
+        wrong = std::string("is a ") + RnicJobVerbName(t.verb) + ", which UC does not offer";
+    }
     for (uint32_t before : t.after)
     {
         if (before >= graph.transfers.size())
@@ -120,8 +156,8 @@ std::string CheckTransfer(const RnicJobGraph &graph, const RnicJobTransfer &t)
             return "waits for transfer " + std::to_string(before) + ", which does not exist";
         }
         const RnicJobTransfer &b = graph.transfers[before];
-        uint32_t knows = RnicJobVerbHasReceive(b.verb) ? b.dst : b.src;
-        if (knows != t.src)
+        uint32_t knows = RnicJobVerbHasReceive(b.verb) ? b.dst : b.Poster();
+        if (knows != t.Poster())
         {
             return "waits for transfer " + std::to_string(before) + ", of whose end only host " +
                    std::to_string(knows) + " learns";

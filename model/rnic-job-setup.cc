@@ -71,15 +71,17 @@ void RnicJob::Check(int result, const char *what) const
     throw std::runtime_error(std::string(what) + " failed: " + rnic_err_name(result));
 }
 
-/* One queue pair for each (source, destination, number), in the order of their first transfer. */
+/* One queue pair for each (source, destination, number, direction), in the order of their first
+ * transfer. */
 void RnicJob::MakeQps()
 {
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Qp *> known;
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t, bool>, Qp *> known;
     std::map<Qp *, uint64_t> messages;
     for (uint32_t i = 0; i < m_graph.transfers.size(); i++)
     {
         const RnicJobTransfer &t = m_graph.transfers[i];
-        Qp *&qp = known[{t.src, t.dst, t.qp}];
+        const bool pull = t.verb == RnicJobVerb::READ;
+        Qp *&qp = known[{t.src, t.dst, t.qp, pull}];
         if (qp == nullptr)
         {
             m_qps.push_back(std::make_unique<Qp>());
@@ -87,9 +89,10 @@ void RnicJob::MakeQps()
             qp->src = t.src;
             qp->dst = t.dst;
             qp->number = t.qp;
+            qp->pull = pull;
         }
         m_qpOfTransfer[i] = qp;
-        const std::vector<uint32_t> pieces = RnicJobMessages(t.bytes);
+        const std::vector<uint32_t> pieces = RnicJobMessages(t.bytes, t.verb);
         messages[qp] += pieces.size();
         if (t.dstBuffer == RNIC_JOB_NONE)
         {
@@ -137,14 +140,16 @@ void RnicJob::MakeHost(uint32_t host)
     uint64_t receives = 1;
     for (const auto &qp : m_qps)
     {
-        sends += qp->src == host ? qp->depth : 0;
+        sends += qp->Poster() == host ? qp->depth : 0;
         receives += qp->dst == host ? std::min(qp->receives, qp->depth) : 0;
     }
     const uint64_t most = h.nic->GetParams().max_cqe;
     h.verbs = CreateObject<RnicVerbs>(h.nic);
     Check(h.verbs->AllocPd(&h.pd), "alloc_pd");
     Check(h.verbs->RegMr(h.pd, HOST_VA, m_data->HostSize(host), m_data->HostBytes(host),
-                         RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE, &h.key),
+                         RNIC_ACCESS_LOCAL_WRITE | RNIC_ACCESS_REMOTE_WRITE |
+                             RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_REMOTE_ATOMIC,
+                         &h.key),
           "reg_mr");
     Check(h.verbs->CreateCq(static_cast<uint32_t>(std::min(sends, most)), &h.sendCq), "create_cq");
     Check(h.verbs->CreateCq(static_cast<uint32_t>(std::min(receives, most)), &h.recvCq),
@@ -170,24 +175,32 @@ void RnicJob::ConnectQp(Qp &qp)
     Host &src = m_hosts[qp.src];
     Host &dst = m_hosts[qp.dst];
     struct rnic_qp_init_attr init = {};
-    init.type = RNIC_QPT_RC;
+    RnicConnectOptions options;
+    init.type = m_graph.qps.uc ? RNIC_QPT_UC : RNIC_QPT_RC;
+    init.recovery = m_graph.qps.recovery;
+    init.window_bytes = m_graph.qps.windowBytes;
+    init.e2e_credits = m_graph.qps.e2eCredits;
+    options.type = init.type;
+    options.maxRdAtomic = m_graph.qps.maxRdAtomic;
+    options.rateLimitBps = m_graph.qps.rateLimitBps;
+    options.roceV1 = m_graph.qps.roceV1;
     init.sq_sig_all = true;
     init.max_send_sge = 1;
     init.max_recv_sge = 1;
     init.pd = src.pd;
     init.send_cq = src.sendCq;
     init.recv_cq = src.recvCq;
-    init.max_send_wr = qp.depth;
+    init.max_send_wr = qp.pull ? 1 : qp.depth;
     init.max_recv_wr = 1;
     Check(src.verbs->CreateQp(init, &qp.srcQpn), "create_qp");
     init.pd = dst.pd;
     init.send_cq = dst.sendCq;
     init.recv_cq = dst.recvCq;
-    init.max_send_wr = 1;
+    init.max_send_wr = qp.pull ? qp.depth : 1;
     init.max_recv_wr = std::max(std::min(qp.receives, qp.depth), 1u);
     Check(dst.verbs->CreateQp(init, &qp.dstQpn), "create_qp");
-    Check(RnicVerbs::Connect(src.verbs, qp.srcQpn, dst.verbs, qp.dstQpn), "modify_qp");
-    src.senders[qp.srcQpn] = &qp;
+    Check(RnicVerbs::Connect(src.verbs, qp.srcQpn, dst.verbs, qp.dstQpn, options), "modify_qp");
+    m_hosts[qp.Poster()].posters[qp.PosterQpn()] = &qp;
     dst.receivers[qp.dstQpn] = &qp;
     PostReceives(qp);
 }

@@ -13,6 +13,7 @@ namespace
 {
 
 constexpr uint32_t POLL_BATCH = 16;
+constexpr uint32_t PSNS = 1u << 24;
 
 std::string Us(uint64_t ps)
 {
@@ -45,13 +46,13 @@ void RnicJob::Start()
 void RnicJob::Schedule(uint32_t transfer, uint64_t nowPs)
 {
     const RnicJobTransfer &t = m_graph.transfers[transfer];
-    const uint64_t atPs = std::max(t.startPs, m_graph.HostDelayPs(t.src));
+    const uint64_t atPs = std::max(t.startPs, m_graph.HostDelayPs(t.Poster()));
     if (atPs <= nowPs)
     {
         Post(transfer, nowPs);
         return;
     }
-    engine_at(RnicEngine::Get()->GetEngine(), m_hosts[t.src].nic->GetPort(), atPs,
+    engine_at(RnicEngine::Get()->GetEngine(), m_hosts[t.Poster()].nic->GetPort(), atPs,
               &RnicJob::OnReady, &m_timers[transfer]);
 }
 
@@ -66,7 +67,7 @@ void RnicJob::Post(uint32_t transfer, uint64_t nowPs)
     RnicJobTransfer &t = m_graph.transfers[transfer];
     Qp &qp = *m_qpOfTransfer[transfer];
     m_results[transfer].startPs = nowPs;
-    const std::vector<uint32_t> pieces = RnicJobMessages(t.bytes);
+    const std::vector<uint32_t> pieces = RnicJobMessages(t.bytes, t.verb);
     if (qp.slotBuffer != RNIC_JOB_NONE && t.dstBuffer == RNIC_JOB_NONE)
     {
         t.dstBuffer = qp.slotBuffer; // messages arrive in the order they are posted
@@ -85,7 +86,7 @@ void RnicJob::Post(uint32_t transfer, uint64_t nowPs)
     uint64_t offset = 0;
     for (size_t i = 0; i < pieces.size(); i++)
     {
-        qp.queue.push_back({transfer, pieces[i], offset, i + 1 == pieces.size()});
+        qp.queue.push_back({transfer, pieces[i], offset, i + 1 == pieces.size(), 0});
         offset += pieces[i];
     }
     Pump(qp);
@@ -99,31 +100,59 @@ void RnicJob::Pump(Qp &qp)
     }
 }
 
+/* The work request of one message; its list of bytes is still to come. */
+struct rnic_send_wr RnicJob::Request(const RnicJobTransfer &t, const Qp::Message &message) const
+{
+    const bool imm =
+        message.last && (t.verb == RnicJobVerb::WRITE_IMM || t.verb == RnicJobVerb::SEND_IMM);
+    struct rnic_send_wr wr = {};
+    wr.wr_id = message.transfer;
+    wr.send_flags = RNIC_SEND_SIGNALED;
+    wr.imm = t.imm;
+    if (t.verb == RnicJobVerb::SEND || t.verb == RnicJobVerb::SEND_IMM)
+    {
+        wr.opcode = imm ? RNIC_WR_SEND_WITH_IMM : RNIC_WR_SEND;
+        return wr;
+    }
+    const struct rnic_sge remote =
+        t.verb == RnicJobVerb::READ ? Sge(t.srcBuffer, t.srcOffset + message.offset, message.bytes)
+                                    : Sge(t.dstBuffer, t.dstOffset + message.offset, message.bytes);
+    wr.opcode = imm ? RNIC_WR_RDMA_WRITE_WITH_IMM : RNIC_WR_RDMA_WRITE;
+    wr.remote_addr = remote.addr;
+    wr.rkey = remote.lkey;
+    if (t.verb == RnicJobVerb::READ)
+    {
+        wr.opcode = RNIC_WR_RDMA_READ;
+    }
+    else if (RnicJobVerbIsAtomic(t.verb))
+    {
+        uint64_t word = 0; // without bytes a sum of nothing does as well
+        if (m_graph.backed)
+        {
+            std::memcpy(&word, m_data->Bytes(t.srcBuffer) + t.srcOffset + message.offset,
+                        sizeof word);
+        }
+        const bool add = t.verb == RnicJobVerb::FETCH_ADD;
+        wr.opcode = add ? RNIC_WR_ATOMIC_FETCH_AND_ADD : RNIC_WR_ATOMIC_CMP_AND_SWP;
+        wr.atomic.compare_add = add ? word : 0;
+        wr.atomic.swap = add ? 0 : word;
+    }
+    return wr;
+}
+
 /* @returns false: the queue is full, again after the next completion. */
 bool RnicJob::PostMessage(Qp &qp, const Qp::Message &message)
 {
     const RnicJobTransfer &t = m_graph.transfers[message.transfer];
-    const bool send = t.verb == RnicJobVerb::SEND || t.verb == RnicJobVerb::SEND_IMM;
-    const bool imm = t.verb == RnicJobVerb::WRITE_IMM || t.verb == RnicJobVerb::SEND_IMM;
-    const struct rnic_sge sge = Sge(t.srcBuffer, t.srcOffset + message.offset, message.bytes);
-    struct rnic_send_wr wr = {};
-    wr.wr_id = message.transfer;
-    wr.send_flags = RNIC_SEND_SIGNALED;
-    if (send)
-    {
-        wr.opcode = imm && message.last ? RNIC_WR_SEND_WITH_IMM : RNIC_WR_SEND;
-    }
-    else
-    {
-        const struct rnic_sge to = Sge(t.dstBuffer, t.dstOffset + message.offset, message.bytes);
-        wr.opcode = imm && message.last ? RNIC_WR_RDMA_WRITE_WITH_IMM : RNIC_WR_RDMA_WRITE;
-        wr.remote_addr = to.addr;
-        wr.rkey = to.lkey;
-    }
-    wr.imm = t.imm;
-    wr.sg_list = &sge;
+    const bool answered = t.verb == RnicJobVerb::READ || RnicJobVerbIsAtomic(t.verb);
+    const struct rnic_sge local =
+        t.verb == RnicJobVerb::READ ? Sge(t.dstBuffer, t.dstOffset + message.offset, message.bytes)
+        : answered                  ? Sge(t.answerBuffer, message.offset, message.bytes)
+                                    : Sge(t.srcBuffer, t.srcOffset + message.offset, message.bytes);
+    struct rnic_send_wr wr = Request(t, message);
+    wr.sg_list = &local;
     wr.num_sge = message.bytes > 0 ? 1 : 0;
-    const int result = m_hosts[qp.src].verbs->PostSend(qp.srcQpn, wr);
+    const int result = m_hosts[qp.Poster()].verbs->PostSend(qp.PosterQpn(), wr);
     if (result == RNIC_ERR_FULL)
     {
         NS_ASSERT_MSG(!qp.sent.empty(), "a send queue is full without work in it");
@@ -131,8 +160,17 @@ bool RnicJob::PostMessage(Qp &qp, const Qp::Message &message)
     }
     Check(result, "post_send");
     qp.sent.push_back(message);
+    if (answered)
+    {
+        return true; // its completion is its end
+    }
+    const uint64_t mtu = m_hosts[qp.src].nic->GetParams().mtu_bytes;
+    const uint64_t packets = message.bytes == 0 ? 1 : (message.bytes + mtu - 1) / mtu;
+    qp.nextPsn = static_cast<uint32_t>((qp.nextPsn + packets) % PSNS);
     qp.placing.push_back(message);
-    if (send || (imm && message.last))
+    qp.placing.back().lastPsn = (qp.nextPsn + PSNS - 1) % PSNS;
+    if (RnicJobVerbHasReceive(t.verb) &&
+        (message.last || t.verb == RnicJobVerb::SEND || t.verb == RnicJobVerb::SEND_IMM))
     {
         qp.arriving.push_back(message);
     }
@@ -158,7 +196,7 @@ void RnicJob::OnRnicEvent(uint32_t port, const struct rnic_event &event)
         auto qp = h.receivers.find(event.qpn);
         if (qp != h.receivers.end())
         {
-            Placed(*qp->second, event.time_ps);
+            Placed(*qp->second, event);
         }
     }
     else if (event.type == RNIC_EVENT_COMPLETION)
@@ -184,8 +222,8 @@ void RnicJob::PollSends(uint32_t host, uint64_t nowPs)
         Check(n, "poll_cq");
         for (int i = 0; i < n; i++)
         {
-            auto qp = m_hosts[host].senders.find(wc[i].qp_num);
-            NS_ASSERT(qp != m_hosts[host].senders.end());
+            auto qp = m_hosts[host].posters.find(wc[i].qp_num);
+            NS_ASSERT(qp != m_hosts[host].posters.end());
             Completed(*qp->second, wc[i], nowPs);
         }
         if (n == 0)
@@ -222,13 +260,19 @@ void RnicJob::Completed(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs)
                   "a completion that nobody waits for");
     const Qp::Message message = qp.sent.front();
     RnicJobResult &result = m_results[message.transfer];
-    struct rnic_qp_attr attr;
     struct rnic_qp_counters counters;
     qp.sent.pop_front();
-    Check(m_hosts[qp.src].verbs->QueryQp(qp.srcQpn, &attr, &counters), "query_qp");
-    result.retransmittedPackets += counters.retransmitted_packets - qp.retransmitted;
+    Check(m_hosts[qp.src].verbs->QueryQp(qp.srcQpn, nullptr, &counters), "query_qp");
+    uint64_t retransmitted = counters.retransmitted_packets;
+    if (qp.pull) // its READ requests, besides the responses
+    {
+        struct rnic_qp_counters poster;
+        Check(m_hosts[qp.dst].verbs->QueryQp(qp.dstQpn, nullptr, &poster), "query_qp");
+        retransmitted += poster.retransmitted_packets;
+    }
+    result.retransmittedPackets += retransmitted - qp.retransmitted;
     result.cnps += counters.cnps_rx - qp.cnps;
-    qp.retransmitted = counters.retransmitted_packets;
+    qp.retransmitted = retransmitted;
     qp.cnps = counters.cnps_rx;
     if (wc.status != RNIC_WC_SUCCESS)
     {
@@ -236,8 +280,14 @@ void RnicJob::Completed(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs)
     }
     else if (message.last)
     {
+        const RnicJobVerb verb = m_graph.transfers[message.transfer].verb;
         result.cqePs = nowPs;
-        if (!RnicJobVerbHasReceive(m_graph.transfers[message.transfer].verb))
+        if (verb == RnicJobVerb::READ || RnicJobVerbIsAtomic(verb))
+        {
+            result.endPs = nowPs;
+            Undo(message.transfer);
+        }
+        if (!RnicJobVerbHasReceive(verb))
         {
             Release(message.transfer, nowPs);
         }
@@ -246,9 +296,30 @@ void RnicJob::Completed(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs)
     Pump(qp);
 }
 
-/* The last byte of the oldest message under way is in the receiver's memory. */
-void RnicJob::Placed(Qp &qp, uint64_t nowPs)
+/* UC: the messages before the one whose last packet has this PSN are lost. */
+void RnicJob::DropLost(Qp &qp, uint32_t psn, uint64_t nowPs)
 {
+    while (!qp.placing.empty() && qp.placing.front().lastPsn != psn)
+    {
+        const Qp::Message lost = qp.placing.front();
+        qp.placing.pop_front();
+        if (!qp.arriving.empty() && qp.arriving.front().transfer == lost.transfer &&
+            qp.arriving.front().offset == lost.offset)
+        {
+            qp.arriving.pop_front();
+        }
+        Fail(lost.transfer, "lost: UC does not repeat", nowPs);
+    }
+}
+
+/* The last byte of a message, the oldest one under way, is in the receiver's memory. */
+void RnicJob::Placed(Qp &qp, const struct rnic_event &event)
+{
+    const uint64_t nowPs = event.time_ps;
+    if (m_graph.qps.uc)
+    {
+        DropLost(qp, event.psn.v, nowPs);
+    }
     NS_ASSERT_MSG(!qp.placing.empty(), "a placement that nobody sent");
     const Qp::Message message = qp.placing.front();
     qp.placing.pop_front();
@@ -273,7 +344,11 @@ void RnicJob::Received(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs)
     }
     NS_ASSERT_MSG(!qp.arriving.empty(), "a receive completion that nobody sent");
     const Qp::Message message = qp.arriving.front();
-    const RnicJobTransfer &t = m_graph.transfers[message.transfer];
+    RnicJobTransfer &t = m_graph.transfers[message.transfer];
+    if (qp.slotBuffer != RNIC_JOB_NONE && t.dstBuffer == qp.slotBuffer)
+    {
+        t.dstOffset = qp.slotBytes * wc.wr_id - message.offset; // UC: not the one it was to have
+    }
     qp.arriving.pop_front();
     qp.receivesDone++;
     PostReceives(qp);
@@ -469,10 +544,21 @@ bool RnicJob::VerifyTransfers() const
     for (uint32_t i = 0; i < m_results.size(); i++)
     {
         const RnicJobTransfer &t = m_graph.transfers[i];
-        if (t.collective < 0 && m_results[i].counted && !m_results[i].failed && t.bytes > 0 &&
-            !RnicJobData::VerifyTransfer(m_graph, i, m_data->Bytes(t.dstBuffer) + t.dstOffset))
+        if (t.collective >= 0 || !m_results[i].counted || m_results[i].failed || t.bytes == 0)
+        {
+            continue;
+        }
+        if (!RnicJobData::VerifyTransfer(m_graph, i, m_data->Bytes(t.dstBuffer) + t.dstOffset))
         {
             return false;
+        }
+        if (t.answerBuffer != RNIC_JOB_NONE)
+        {
+            const uint8_t *answers = m_data->Bytes(t.answerBuffer);
+            if (std::any_of(answers, answers + t.bytes, [](uint8_t byte) { return byte != 0; }))
+            {
+                return false; // each word of the destination held 0 before
+            }
         }
     }
     return true;

@@ -37,20 +37,25 @@ struct RnicJobResult
 
 /**
  * @ingroup rnic
- * Executes a graph of transfers with verbs on real queue pairs: one RC pair per ordered host pair
- * and queue pair number. Completions are consumed at engine level, as a polling host sees them.
+ * Executes a graph of transfers with verbs on real queue pairs: one pair (RC, or UC) per ordered
+ * host pair, queue pair number and direction of posting (READs have pairs of their own).
+ * Completions are consumed at engine level, as a polling host sees them.
+ *
+ * A READ or an atomic has ended when the host that posted it has seen its completion; what UC loses
+ * has failed as soon as a later message of its queue pair arrives.
  *
  * Life: construct, Setup() and Start() before Simulator::Run(), results after it.
  */
 class RnicJob : public RnicEventSink
 {
 public:
-    /** One RC queue pair: the sender's half at src, the receiver's at dst. */
+    /** One queue pair: the data sender's half at src, the receiver's at dst. */
     struct Qp
     {
         uint32_t src = 0;
         uint32_t dst = 0;
         uint32_t number = 0; //!< among the queue pairs of this host pair
+        bool pull = false;   //!< READs: dst posts
         uint32_t srcQpn = 0;
         uint32_t dstQpn = 0;
         uint32_t depth = 1; //!< messages posted at once
@@ -61,6 +66,7 @@ public:
             uint32_t bytes;
             uint64_t offset; //!< in the transfer
             bool last;
+            uint32_t lastPsn; //!< of its last packet, once posted
         };
         std::deque<Message> queue;    //!< ready, not posted yet
         std::deque<Message> sent;     //!< posted, no completion yet
@@ -74,6 +80,16 @@ public:
         uint32_t slotsUsed = 0;     //!< slots given to SENDs so far
         uint64_t retransmitted = 0; //!< counter at the last completion
         uint64_t cnps = 0;          //!< likewise
+        uint32_t nextPsn = 0;       //!< of the next request, 24 bits
+
+        uint32_t Poster() const
+        {
+            return pull ? dst : src;
+        }
+        uint32_t PosterQpn() const
+        {
+            return pull ? dstQpn : srcQpn;
+        }
     };
 
     /**
@@ -128,7 +144,7 @@ private:
         uint32_t sendCq = 0;
         uint32_t recvCq = 0;
         uint32_t key = 0;                             //!< of its whole block
-        std::unordered_map<uint32_t, Qp *> senders;   //!< by queue pair number
+        std::unordered_map<uint32_t, Qp *> posters;   //!< by queue pair number
         std::unordered_map<uint32_t, Qp *> receivers; //!< likewise
         uint64_t busyUntilPs = 0;                     //!< reducing
     };
@@ -155,7 +171,9 @@ private:
     void PollReceives(uint32_t host, uint64_t nowPs);
     void Completed(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs);
     void Received(Qp &qp, const struct rnic_wc &wc, uint64_t nowPs);
-    void Placed(Qp &qp, uint64_t nowPs);
+    void Placed(Qp &qp, const struct rnic_event &event);
+    void DropLost(Qp &qp, uint32_t psn, uint64_t nowPs);
+    struct rnic_send_wr Request(const RnicJobTransfer &t, const Qp::Message &message) const;
     void Handle(uint32_t transfer, uint64_t nowPs);
     void Reduced(uint32_t transfer, uint64_t nowPs);
     void Finish(uint32_t transfer, uint64_t nowPs);

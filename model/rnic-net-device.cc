@@ -183,6 +183,7 @@ void RnicNetDevice::Build(uint32_t station, uint64_t line_bps)
     config.cc_config.line_bps = line_bps;
     config.cc_config.dcqcn = m_dcqcn;
     config.station = station;
+    config.book = m_engine->GetBook();
     m_device = rnic_device_init(AddMemory(rnic_device_bytes()), &config);
     NS_ABORT_MSG_UNLESS(m_device, "RnicNetDevice: the card refused its configuration");
     UpdateEvents();
@@ -298,6 +299,9 @@ void RnicNetDevice::HandleEvent(const struct rnic_event &event)
     case RNIC_EVENT_QP_ACCESS_ERR:
     case RNIC_EVENT_COMM_EST:
     case RNIC_EVENT_CQ_ERR:
+    case RNIC_EVENT_SQ_DRAINED:
+    case RNIC_EVENT_LAST_WQE:
+    case RNIC_EVENT_SRQ_LIMIT:
         Tell(event, m_async.IsEmpty(), [self, copy]() { self->m_async(copy); });
         return;
     default:
