@@ -47,6 +47,15 @@ static bool ends(const struct wire_packet *packet)
            (WIRE_IS_LAST | WIRE_IS_ONLY | WIRE_IS_READ | WIRE_IS_ATOMIC);
 }
 
+/* May the packet be a later one of the message that begins with @p first? */
+static bool continues(const struct wire_packet *first, const struct wire_packet *packet)
+{
+    const unsigned kinds = WIRE_IS_SEND | WIRE_IS_WRITE;
+
+    return !starts(packet) &&
+           ((wire_opcodes[first->opcode].is ^ wire_opcodes[packet->opcode].is) & kinds) == 0;
+}
+
 /* How many packets from here on belong together; *complete: up to the last. */
 static uint32_t message_packets(const struct replay_case *c, const struct replay_stream *stream,
                                 uint32_t start, bool *complete)
@@ -67,7 +76,7 @@ static uint32_t message_packets(const struct replay_case *c, const struct replay
     while (!*complete)
     {
         packet = packet_at(c, stream, start + n);
-        if (packet == NULL || starts(packet))
+        if (packet == NULL || !continues(packet_at(c, stream, start), packet))
             return n;
         n++;
         *complete = ends(packet);
@@ -149,7 +158,9 @@ static uint32_t add_message(struct replay_case *c, uint32_t index, uint32_t star
             continue;
         if (frame < message->first_frame)
             message->first_frame = frame;
-        if (ends(&c->frames.at[frame].packet))
+        if (i > start && !continues(first, &c->frames.at[frame].packet))
+            message->complete = false; /* another one in the middle of this one */
+        else if (ends(&c->frames.at[frame].packet))
         {
             uint32_t bytes = message->bytes;
             uint64_t va = message->va;
@@ -235,7 +246,7 @@ static bool take_data(const struct replay_case *c, const struct replay_stream *s
 
     for (uint32_t i = message->start; i < message->end; i++)
     {
-        uint32_t index = stream->answers[i];
+        uint32_t index = i < stream->span ? stream->answers[i] : REPLAY_NONE;
         uint64_t at = (uint64_t)(i - message->start) * stream->mtu_bytes;
         const struct wire_packet *packet;
 
@@ -440,7 +451,7 @@ static void apply_message(struct replay_case *c, const struct replay_message *me
         for (uint32_t i = message->start; i < message->end; i++)
         {
             uint64_t from = (uint64_t)(i - message->start) * stream->mtu_bytes;
-            uint32_t index = stream->answers[i];
+            uint32_t index = i < stream->span ? stream->answers[i] : REPLAY_NONE;
             uint32_t n = index != REPLAY_NONE ? c->frames.at[index].packet.payload_bytes : 0;
 
             if (from + n <= message->bytes)
