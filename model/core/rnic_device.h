@@ -13,7 +13,10 @@
  * After every call that takes `now_ps` (verbs too) read rnic_tx_next and rnic_next_wake again.
  * Time never goes backwards between calls.
  *
- * Three straight walks live in rnic_device.c: transmit, receive a request, receive a response.
+ * Times are in picoseconds. A card is one thread's; several cards share nothing.
+ *
+ * The walks are in rnic_device_tx.c (transmit), rnic_device_request.c (a request received),
+ * rnic_device_respond.c (what a responder sends) and rnic_device_response.c (an answer received).
  */
 #ifndef RNIC_DEVICE_H
 #define RNIC_DEVICE_H
@@ -33,19 +36,20 @@ struct rnic_config {
     const struct wire_addr_book *book;
 };
 
-/** Bytes of a card with its first arena. */
+/** Bytes of a card with its first arena: what rnic_device_init() wants. */
 size_t rnic_device_bytes(void);
 
 /**
  * Make a card in @p memory (rnic_device_bytes() bytes, 64-byte aligned); its verbs will ask for
- * more arena. @return the card, or NULL: a parameter is out of range (wire_param_check names it),
- * or page_bytes is no power of two.
+ * more arena. The memory is the card's until the caller is done with it: there is no call to end a
+ * card. @return the card, or NULL: a parameter is out of range (wire_param_check names it),
+ * page_bytes is no power of two, or there is no congestion control or line rate.
  */
 struct rnic_device *rnic_device_init(void *memory, const struct rnic_config *config);
 
 /** Give @p bytes of memory (64-byte aligned) to the card's arena; it is the card's for life. */
 void rnic_mem_give(struct rnic_device *dev, void *memory, size_t bytes);
-/** Bytes the last call that returned RNIC_ERR_NOMEM was short of. */
+/** Bytes the last call that returned RNIC_ERR_NOMEM was short of; give at least so many. */
 size_t rnic_mem_wanted(const struct rnic_device *dev);
 
 /**
@@ -75,6 +79,7 @@ uint64_t rnic_tx_next(const struct rnic_device *dev, uint32_t ready_classes);
 
 /** Earliest time rnic_wake must be called (retry, RNR, CNP window, events); WIRE_NEVER: none. */
 uint64_t rnic_next_wake(const struct rnic_device *dev);
+/** Carry out the timers due at @p now_ps; too early it does nothing. Then drain rnic_event(). */
 void rnic_wake(struct rnic_device *dev, uint64_t now_ps);
 
 /**
@@ -143,8 +148,11 @@ enum rnic_block { /* the blocks of the diagram, in the order one WRITE passes th
 const char *rnic_block_name(enum rnic_block block);
 
 /**
- * Take the next event visible at @p now_ps.
- * @return false: none. Trace records that found the queue full are counted, not kept.
+ * Take the next event visible at @p now_ps, the earliest first.
+ *
+ * @param event  out: type and time_ps, and the fields that enum rnic_event_type names for the type
+ * @return false: none, *event is as it was. Trace records that found the queue full are counted,
+ *         not kept.
  */
 bool rnic_event(struct rnic_device *dev, uint64_t now_ps, struct rnic_event *event);
 
@@ -161,6 +169,7 @@ struct rnic_counters {
     uint64_t qp_hits, qp_misses, mr_hits, mr_misses, page_hits, page_misses, cq_hits, cq_misses;
 };
 
+/** Counters since the card was made; the card's, up to date until the next call. */
 const struct rnic_counters *rnic_query_counters(struct rnic_device *dev);
 
 /** Frames the card holds (raw ring, held frame); for the conservation walk. */
