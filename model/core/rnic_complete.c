@@ -208,8 +208,7 @@ void rnic_complete_drain(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     WIRE_ASSERT(qp->state == RNIC_QPS_SQD);
     /* A replay may have put the cursor back: what was started once goes on. */
     qp->sq_end = qp->sq_cur;
-    while (qp->sq_end != qp->sq.head && (rnic_ring_wqe(&qp->sq, qp->sq_end)->started ||
-                                         (qp->sq_end == qp->sq_cur && qp->cur_packet > 0)))
+    while (qp->sq_end != qp->sq.head && rnic_ring_wqe(&qp->sq, qp->sq_end)->started)
         qp->sq_end++;
     if (qp->sq_cur == qp->sq_end)
         rnic_tx_sched_remove(&dev->sched, &qp->request);
