@@ -17,6 +17,31 @@ static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, enu
     return rnic_device_drop(dev, drop);
 }
 
+/* ---- what goes wrong on UC and UD: no peer is told ---- */
+
+/* UC: the open message, if any, is lost; what follows of it continues nothing. */
+static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum wire_drop drop,
+                              enum rnic_wc_status status, uint64_t at_ps)
+{
+    struct rnic_rx_place_result result;
+
+    rnic_rx_place_abandon(qp, status, &result);
+    if (result.has_cqe)
+        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+    return rnic_device_drop(dev, drop);
+}
+
+/* Our own receive buffer may not be written: that is no loss but an error of this queue pair. */
+static enum wire_drop rx_local_error(struct rnic_device *dev, struct rnic_qp *qp,
+                                     const struct rnic_rx_place_result *result, uint64_t at_ps)
+{
+    rnic_complete_recv(dev, qp, &result->wc, false, at_ps); /* that tells the host */
+    rnic_complete_to_error(dev, qp, at_ps);
+    return rnic_device_drop(dev, WIRE_DROP_REFUSED);
+}
+
+/* ---- PSNs ---- */
+
 /* The first packet behind a gap. Go-back-0 has the whole open message again. */
 static enum wire_drop rx_gap(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
@@ -47,6 +72,9 @@ static enum wire_drop rx_not_new(struct rnic_device *dev, struct rnic_qp *qp,
                                  const struct wire_frame *frame, enum rnic_rx_verdict verdict,
                                  uint64_t at_ps)
 {
+    if (qp->type == RNIC_QPT_UC)
+        return rx_lost(dev, qp, verdict == RNIC_RX_LOST ? WIRE_DROP_PSN_GAP : WIRE_DROP_REFUSED,
+                       RNIC_WC_LOC_QP_OP_ERR, at_ps);
     switch (verdict) {
     case RNIC_RX_DUPLICATE:
         return rnic_device_repeat(dev, qp, frame, at_ps);
@@ -87,14 +115,6 @@ static void rx_accepted(struct rnic_device *dev, struct rnic_qp *qp, const struc
                                                               .time_ps = result->placed_ps});
 }
 
-static void rx_completed(struct rnic_device *dev, struct rnic_qp *qp,
-                         const struct wire_frame *frame, const struct rnic_rx_place_result *result)
-{
-    if (result->has_cqe)
-        rnic_complete_recv(dev, qp, &result->wc, (frame->bth_flags & WIRE_BTH_SE) != 0,
-                           result->placed_ps);
-}
-
 static enum wire_drop rx_rnr(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
     qp->resp.nak = RNIC_RESP_RNR_NAK;
@@ -110,29 +130,80 @@ static enum wire_nak rx_nak_code(enum rnic_rx_placed placed)
                                         : WIRE_NAK_INVALID;
 }
 
+/* No receive request for it. */
+static enum wire_drop rx_no_receive(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    if (qp->type == RNIC_QPT_RC)
+        return rx_rnr(dev, qp, at_ps);
+    if (qp->type == RNIC_QPT_UC)
+        return rx_lost(dev, qp, WIRE_DROP_NO_RECV, RNIC_WC_LOC_QP_OP_ERR, at_ps);
+    return rnic_device_drop(dev, WIRE_DROP_NO_RECV);
+}
+
+/* Its length is none that its place allows. */
+static enum wire_drop rx_bad_length(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
+{
+    if (qp->type == RNIC_QPT_RC)
+        return rx_refuse(dev, qp, WIRE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
+    if (qp->type == RNIC_QPT_UC)
+        return rx_lost(dev, qp, WIRE_DROP_REFUSED, RNIC_WC_LOC_QP_OP_ERR, at_ps);
+    return rnic_device_drop(dev, WIRE_DROP_REFUSED);
+}
+
+static enum wire_drop rx_not_placed(struct rnic_device *dev, struct rnic_qp *qp,
+                                    const struct rnic_rx_place_result *result, uint64_t at_ps)
+{
+    bool too_long = result->placed == RNIC_RX_NAK_INVALID;
+
+    if (qp->type == RNIC_QPT_RC) {
+        if (!result->has_cqe)
+            return rx_refuse(dev, qp, rx_nak_code(result->placed), WIRE_DROP_REFUSED, at_ps);
+        /* The receive request that could not take it has the real status: that tells the host. */
+        rnic_complete_recv(dev, qp, &result->wc, false, at_ps);
+        rnic_device_refuse_told(dev, qp, rx_nak_code(result->placed), qp->resp.psn, at_ps);
+        return rnic_device_drop(dev, WIRE_DROP_REFUSED);
+    }
+    if (result->placed == RNIC_RX_NAK_OP)
+        return rx_local_error(dev, qp, result, at_ps);
+    if (qp->type == RNIC_QPT_UC)
+        return rx_lost(dev, qp, WIRE_DROP_REFUSED,
+                       too_long ? RNIC_WC_LOC_LEN_ERR : RNIC_WC_LOC_QP_OP_ERR, at_ps);
+    return rnic_device_drop(dev, WIRE_DROP_REFUSED);
+}
+
+static void rx_place_datagram(struct rnic_device *dev, struct rnic_qp *qp,
+                              const struct wire_frame *frame, uint64_t at_ps,
+                              struct rnic_rx_place_result *result)
+{
+    uint8_t grh[RNIC_GRH_BYTES];
+
+    wire_frame_grh(frame, dev->book, grh);
+    rnic_rx_place_datagram(qp, frame, grh, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps,
+                           result);
+}
+
 static enum wire_drop rx_data(struct rnic_device *dev, struct rnic_qp *qp,
                               const struct wire_frame *frame, uint64_t at_ps)
 {
     struct rnic_rx_place_result result;
 
     if (!rnic_rx_place_request(qp, frame, &dev->events, at_ps))
-        return rx_rnr(dev, qp, at_ps);
+        return rx_no_receive(dev, qp, at_ps);
     if (!rnic_rx_check_length(qp, frame))
-        return rx_refuse(dev, qp, WIRE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
-    rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps, &result);
+        return rx_bad_length(dev, qp, at_ps);
+    if (WIRE_UNLIKELY(qp->type == RNIC_QPT_UD))
+        rx_place_datagram(dev, qp, frame, at_ps, &result);
+    else
+        rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps, &result);
     rnic_device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
-    if (result.placed != RNIC_RX_PLACED) {
-        if (!result.has_cqe)
-            return rx_refuse(dev, qp, rx_nak_code(result.placed), WIRE_DROP_REFUSED, at_ps);
-        /* The receive request that could not take it has the real status: that tells the host. */
-        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
-        rnic_device_refuse_told(dev, qp, rx_nak_code(result.placed), qp->resp.psn, at_ps);
-        return rnic_device_drop(dev, WIRE_DROP_REFUSED);
-    }
+    if (WIRE_UNLIKELY(result.placed != RNIC_RX_PLACED))
+        return rx_not_placed(dev, qp, &result, at_ps);
     rx_accepted(dev, qp, frame, &result);
-    if (frame->bth_flags & WIRE_BTH_ACKREQ)
+    if ((frame->bth_flags & WIRE_BTH_ACKREQ) && qp->type == RNIC_QPT_RC)
         rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
-    rx_completed(dev, qp, frame, &result);
+    if (result.has_cqe)
+        rnic_complete_recv(dev, qp, &result.wc, (frame->bth_flags & WIRE_BTH_SE) != 0,
+                           result.placed_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -197,104 +268,40 @@ static enum wire_drop rx_atomic(struct rnic_device *dev, struct rnic_qp *qp,
 static enum wire_drop rx_ask(struct rnic_device *dev, struct rnic_qp *qp,
                              const struct wire_frame *frame, uint64_t at_ps)
 {
-    if (!rnic_rx_respond_room(&qp->respond) || !rnic_rx_check_length(qp, frame))
+    if (!rnic_rx_respond_room(&qp->respond) || !rnic_rx_check_asked(qp, frame))
         return rx_refuse(dev, qp, WIRE_NAK_INVALID, WIRE_DROP_REFUSED, at_ps);
     if (frame->opcode == WIRE_OP_READ_REQUEST)
         return rx_read(dev, qp, frame, at_ps);
     return rx_atomic(dev, qp, frame, at_ps);
 }
 
-/* ---- UC and UD: nobody is told what goes wrong ---- */
+/* ---- the walk ---- */
 
-/* UC: the open message, if any, is lost; what follows of it continues nothing. */
-static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum wire_drop drop,
-                              enum rnic_wc_status status, uint64_t at_ps)
+/* A message begins although the open one has not ended: that one is over. */
+static void rx_restart(struct rnic_device *dev, struct rnic_qp *qp, const struct wire_frame *frame,
+                       uint64_t at_ps)
 {
     struct rnic_rx_place_result result;
 
-    rnic_rx_place_abandon(qp, status, &result);
-    if (result.has_cqe)
-        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
-    return rnic_device_drop(dev, drop);
-}
-
-/* Our own receive buffer may not be written: that is no loss but an error of this queue pair. */
-static enum wire_drop rx_local_error(struct rnic_device *dev, struct rnic_qp *qp,
-                                     const struct rnic_rx_place_result *result, uint64_t at_ps)
-{
-    rnic_complete_recv(dev, qp, &result->wc, false, at_ps); /* that tells the host */
-    rnic_complete_to_error(dev, qp, at_ps);
-    return rnic_device_drop(dev, WIRE_DROP_REFUSED);
-}
-
-static enum wire_drop rx_connected(struct rnic_device *dev, struct rnic_qp *qp,
-                                   const struct wire_frame *frame, uint64_t at_ps)
-{
-    enum rnic_rx_verdict verdict = rnic_rx_check(qp, frame);
-    struct rnic_rx_place_result result;
-
-    if (verdict == RNIC_RX_LOST)
-        return rx_lost(dev, qp, WIRE_DROP_PSN_GAP, RNIC_WC_LOC_QP_OP_ERR, at_ps);
-    if (verdict == RNIC_RX_RESTART) {
+    if (qp->type == RNIC_QPT_UC) {
         rnic_rx_place_abandon(qp, RNIC_WC_LOC_QP_OP_ERR, &result);
         if (result.has_cqe)
             rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+        return;
     }
-    if (verdict == RNIC_RX_INVALID)
-        return rx_lost(dev, qp, WIRE_DROP_REFUSED, RNIC_WC_LOC_QP_OP_ERR, at_ps);
-    if (!rnic_rx_place_request(qp, frame, &dev->events, at_ps))
-        return rx_lost(dev, qp, WIRE_DROP_NO_RECV, RNIC_WC_LOC_QP_OP_ERR, at_ps);
-    if (!rnic_rx_check_length(qp, frame))
-        return rx_lost(dev, qp, WIRE_DROP_REFUSED, RNIC_WC_LOC_QP_OP_ERR, at_ps);
-    rnic_rx_place(qp, frame, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps, &result);
-    rnic_device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
-    if (result.placed == RNIC_RX_NAK_OP)
-        return rx_local_error(dev, qp, &result, at_ps);
-    if (result.placed != RNIC_RX_PLACED)
-        return rx_lost(dev, qp, WIRE_DROP_REFUSED,
-                       result.placed == RNIC_RX_NAK_INVALID ? RNIC_WC_LOC_LEN_ERR
-                                                            : RNIC_WC_LOC_QP_OP_ERR,
-                       at_ps);
-    rx_accepted(dev, qp, frame, &result);
-    rx_completed(dev, qp, frame, &result);
-    return WIRE_DROP_NONE;
+    qp->resp.psn = frame->psn;
+    rnic_rx_place_forget(&qp->resp);
 }
 
-static enum wire_drop rx_datagram(struct rnic_device *dev, struct rnic_qp *qp,
-                                  const struct wire_frame *frame, uint64_t at_ps)
-{
-    struct rnic_rx_place_result result;
-    uint8_t grh[RNIC_GRH_BYTES];
-
-    if (!rnic_rx_check_length(qp, frame))
-        return rnic_device_drop(dev, WIRE_DROP_REFUSED);
-    if (!rnic_rx_place_request(qp, frame, &dev->events, at_ps))
-        return rnic_device_drop(dev, WIRE_DROP_NO_RECV);
-    wire_frame_grh(frame, dev->book, grh);
-    rnic_rx_place_datagram(qp, frame, grh, &dev->path, (uint32_t)dev->params.rq_fetch_bytes, at_ps,
-                           &result);
-    rnic_device_passage(dev, RNIC_BLOCK_RX_PLACE, qp, frame, at_ps, result.placed_ps);
-    if (result.placed == RNIC_RX_NAK_OP)
-        return rx_local_error(dev, qp, &result, at_ps);
-    if (result.placed != RNIC_RX_PLACED)
-        return rnic_device_drop(dev, WIRE_DROP_REFUSED);
-    rx_accepted(dev, qp, frame, &result);
-    rx_completed(dev, qp, frame, &result);
-    return WIRE_DROP_NONE;
-}
-
-/* ---- the walk ---- */
-
-static enum wire_drop rx_reliable(struct rnic_device *dev, struct rnic_qp *qp,
-                                  const struct wire_frame *frame, uint64_t at_ps)
+static enum wire_drop rx_walk(struct rnic_device *dev, struct rnic_qp *qp,
+                              const struct wire_frame *frame, uint64_t at_ps)
 {
     enum rnic_rx_verdict verdict = rnic_rx_check(qp, frame);
 
     if (WIRE_UNLIKELY(verdict != RNIC_RX_NEW)) {
         if (verdict != RNIC_RX_RESTART)
             return rx_not_new(dev, qp, frame, verdict, at_ps);
-        qp->resp.psn = frame->psn;
-        rnic_rx_place_forget(&qp->resp);
+        rx_restart(dev, qp, frame, at_ps);
     }
     if (wire_opcodes[frame->opcode].is & (WIRE_IS_READ | WIRE_IS_ATOMIC))
         return rx_ask(dev, qp, frame, at_ps);
@@ -307,11 +314,10 @@ static void rx_kept(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
     const struct wire_frame *frame;
     bool moved = false;
 
-    while (qp->state != RNIC_QPS_ERR &&
-           (frame = rnic_rx_hold_take(&qp->held_requests, qp->resp.psn)) != NULL) {
+    while ((frame = rnic_rx_hold_take(&qp->held_requests, qp->resp.psn)) != NULL) {
         wire_psn before = qp->resp.psn;
 
-        rnic_device_undrop(dev, rx_reliable(dev, qp, frame, at_ps));
+        rnic_device_undrop(dev, rx_walk(dev, qp, frame, at_ps));
         moved = qp->resp.psn.v != before.v;
         if (!moved)
             return; /* refused or RNR: told already */
@@ -324,12 +330,8 @@ static void rx_kept(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 enum wire_drop rnic_device_request(struct rnic_device *dev, struct rnic_qp *qp,
                                    const struct wire_frame *frame, uint64_t at_ps)
 {
-    enum wire_drop drop;
+    enum wire_drop drop = rx_walk(dev, qp, frame, at_ps);
 
-    if (WIRE_UNLIKELY(qp->type != RNIC_QPT_RC))
-        return qp->type == RNIC_QPT_UC ? rx_connected(dev, qp, frame, at_ps)
-                                       : rx_datagram(dev, qp, frame, at_ps);
-    drop = rx_reliable(dev, qp, frame, at_ps);
     if (WIRE_UNLIKELY(qp->held_requests.held > 0))
         rx_kept(dev, qp, at_ps);
     return drop;
