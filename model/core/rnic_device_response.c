@@ -95,7 +95,6 @@ static enum wire_drop response_nak(struct rnic_device *dev, struct rnic_qp *qp,
                                    const struct wire_frame *frame, uint64_t now_ps)
 {
     uint8_t kind = frame->syndrome & WIRE_AETH_KIND, code = frame->syndrome & WIRE_AETH_CODE;
-    wire_psn next = qp->replay.psn_next;
     enum rnic_tx_replay_verdict verdict;
 
     if (!rnic_tx_replay_refusable(&qp->replay, frame->psn))
@@ -116,8 +115,6 @@ static enum wire_drop response_nak(struct rnic_device *dev, struct rnic_qp *qp,
         response_failed(dev, qp, frame->psn, response_nak_status(code), frame->syndrome, now_ps);
         return WIRE_DROP_NONE;
     }
-    if (verdict == RNIC_TX_REPLAY_NOTHING && next.v != qp->replay.psn_next.v)
-        rnic_device_seek(qp); /* it acknowledged beyond the replay */
     rnic_device_verdict(dev, qp, verdict, now_ps);
     return WIRE_DROP_NONE;
 }
@@ -205,9 +202,13 @@ static void response_held(struct rnic_device *dev, struct rnic_qp *qp, uint64_t 
     const struct wire_frame *frame;
 
     while (qp->replay.reads > 0 &&
-           (frame = rnic_rx_hold_take(&qp->held_responses, qp->replay.psn_read)) != NULL)
-        if (rnic_tx_replay_response(&qp->replay, frame->psn, at_ps) == RNIC_TX_REPLAY_EXPECTED)
-            rnic_device_undrop(dev, response_data(dev, qp, frame, at_ps));
+           (frame = rnic_rx_hold_take(&qp->held_responses, qp->replay.psn_read)) != NULL) {
+        enum rnic_tx_replay_response what = rnic_tx_replay_response(&qp->replay, frame->psn, at_ps);
+
+        WIRE_ASSERT(what == RNIC_TX_REPLAY_EXPECTED);
+        (void)what;
+        rnic_device_undrop(dev, response_data(dev, qp, frame, at_ps));
+    }
     if (qp->replay.reads > 0 && qp->held_responses.held > 0)
         rnic_device_verdict(dev, qp, rnic_tx_replay_lost(&qp->replay), at_ps);
 }
@@ -223,21 +224,17 @@ static enum wire_drop response_gap(struct rnic_device *dev, struct rnic_qp *qp,
     return response_ack(dev, qp, frame->psn, at_ps);
 }
 
-static enum wire_drop response_walk(struct rnic_device *dev, struct rnic_qp *qp,
-                                    const struct wire_frame *frame, uint64_t at_ps)
+/* READ responses and answers of atomics. */
+static enum wire_drop response_answer(struct rnic_device *dev, struct rnic_qp *qp,
+                                      const struct wire_frame *frame, uint64_t at_ps)
 {
     bool has_aeth = (wire_opcodes[frame->opcode].has & WIRE_HAS_AETH) != 0;
     enum wire_drop drop;
 
-    if (has_aeth && (frame->syndrome & WIRE_AETH_KIND) != WIRE_AETH_ACK) {
-        if (frame->opcode == WIRE_OP_ACKNOWLEDGE)
-            return response_nak(dev, qp, frame, at_ps);
+    if (has_aeth && (frame->syndrome & WIRE_AETH_KIND) != WIRE_AETH_ACK)
         return rnic_device_drop(dev, WIRE_DROP_STALE_ACK); /* data with a NAK: no such packet */
-    }
-    if (WIRE_UNLIKELY(qp->checks_credits) && has_aeth)
+    if (qp->checks_credits && has_aeth)
         response_credits(qp, frame);
-    if (WIRE_LIKELY(frame->opcode == WIRE_OP_ACKNOWLEDGE))
-        return response_ack(dev, qp, frame->psn, at_ps);
     switch (rnic_tx_replay_response(&qp->replay, frame->psn, at_ps)) {
     case RNIC_TX_REPLAY_EXPECTED:
         drop = response_data(dev, qp, frame, at_ps);
@@ -253,6 +250,18 @@ static enum wire_drop response_walk(struct rnic_device *dev, struct rnic_qp *qp,
         break;
     }
     return rnic_device_drop(dev, WIRE_DROP_STALE_ACK);
+}
+
+static enum wire_drop response_walk(struct rnic_device *dev, struct rnic_qp *qp,
+                                    const struct wire_frame *frame, uint64_t at_ps)
+{
+    if (WIRE_UNLIKELY(frame->opcode != WIRE_OP_ACKNOWLEDGE))
+        return response_answer(dev, qp, frame, at_ps);
+    if (WIRE_UNLIKELY((frame->syndrome & WIRE_AETH_KIND) != WIRE_AETH_ACK))
+        return response_nak(dev, qp, frame, at_ps);
+    if (WIRE_UNLIKELY(qp->checks_credits))
+        response_credits(qp, frame);
+    return response_ack(dev, qp, frame->psn, at_ps);
 }
 
 enum wire_drop rnic_device_response(struct rnic_device *dev, struct rnic_qp *qp,

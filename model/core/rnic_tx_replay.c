@@ -71,7 +71,7 @@ bool rnic_tx_replay_record(struct rnic_tx_replay *replay, uint32_t psns, uint64_
 
     WIRE_ASSERT(!replay->rnr_wait);
     replay->psn_next = wire_psn_add(replay->psn_next, psns);
-    if (!again || wire_psn_diff(replay->psn_next, replay->psn_sent) > 0)
+    if (!again)
         replay->psn_sent = replay->psn_next;
     if (replay->deadline_ps == WIRE_NEVER)
         replay->deadline_ps = replay_deadline_ps(replay, now_ps);
@@ -137,16 +137,13 @@ static void replay_go_back(struct rnic_tx_replay *replay)
 
 enum rnic_tx_replay_verdict rnic_tx_replay_lost(struct rnic_tx_replay *replay)
 {
-    wire_psn psn = replay->psn_una;
-
-    if (replay->rnr_wait || (replay->nak_seen && replay->nak_psn.v == psn.v))
+    if (replay->rnr_wait || replay->nak_seen)
         return RNIC_TX_REPLAY_NOTHING;
     if (!replay->patient && replay->retry_left == 0)
         return RNIC_TX_REPLAY_RETRY_EXC;
     if (!replay->patient) {
         replay->retry_left--;
         replay->nak_seen = true;
-        replay->nak_psn = psn;
     }
     replay_go_back(replay);
     replay_check(replay);
@@ -157,10 +154,8 @@ enum rnic_tx_replay_verdict rnic_tx_replay_lost(struct rnic_tx_replay *replay)
 static enum rnic_tx_replay_verdict replay_implied_nak(struct rnic_tx_replay *replay,
                                                       uint64_t now_ps)
 {
-    bool progress = replay_advance(replay, replay->psn_read, now_ps);
-    enum rnic_tx_replay_verdict verdict = rnic_tx_replay_lost(replay);
-
-    return verdict == RNIC_TX_REPLAY_NOTHING && progress ? RNIC_TX_REPLAY_PROGRESS : verdict;
+    (void)replay_advance(replay, replay->psn_read, now_ps);
+    return rnic_tx_replay_lost(replay);
 }
 
 void rnic_tx_replay_read_done(struct rnic_tx_replay *replay, bool ends, wire_psn next,
@@ -197,7 +192,7 @@ enum rnic_tx_replay_verdict rnic_tx_replay_ack(struct rnic_tx_replay *replay, wi
 
     if (wire_psn_diff(una, replay->psn_sent) > 0)
         return RNIC_TX_REPLAY_NOTHING; /* ghost: acknowledges what we never sent */
-    if (rnic_tx_replay_owed(replay, una) && wire_psn_diff(una, replay->psn_una) > 0)
+    if (rnic_tx_replay_owed(replay, una))
         return replay_implied_nak(replay, now_ps);
     if (!replay_advance(replay, una, now_ps))
         return RNIC_TX_REPLAY_NOTHING; /* stale */

@@ -30,8 +30,7 @@ struct rnic_tx_replay {
     wire_psn psn_sent; /* one beyond the newest ever sent */
     wire_psn psn_read; /* first response missing of the oldest READ or atomic, while reads > 0 */
     uint32_t reads;    /* READs and atomics sent and not complete */
-    wire_psn nak_psn;  /* sequence NAK already acted on, while nak_seen */
-    bool nak_seen;     /* one replay per loss event: cleared by progress or a timeout */
+    bool nak_seen;     /* psn_una is being sent again: cleared by progress or a timeout */
     bool rnr_wait;     /* deadline_ps is the end of an RNR wait: nothing may be sent */
     uint8_t retry_max, retry_left;
     uint8_t rnr_max, rnr_left; /* 7: without end */
