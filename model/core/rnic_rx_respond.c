@@ -50,14 +50,11 @@ void rnic_rx_respond_stop(struct rnic_rx_respond *respond)
 
 bool rnic_rx_respond_room(const struct rnic_rx_respond *respond)
 {
-    const struct rnic_resource *oldest;
-
     if (respond->made < respond->depth)
         return true;
     if (respond->depth == 0)
         return false;
-    oldest = respond_at(respond, respond->depth - 1);
-    return oldest->answered || !respond_pending(oldest);
+    return respond_at(respond, respond->depth - 1)->answered;
 }
 
 struct rnic_resource *rnic_rx_respond_add(struct rnic_rx_respond *respond)
@@ -102,16 +99,16 @@ void rnic_rx_respond_queue(struct rnic_rx_respond *respond, struct rnic_resource
 
 struct rnic_resource *rnic_rx_respond_next(struct rnic_rx_respond *respond)
 {
+    struct rnic_resource *resource;
+    uint32_t i = respond_count(respond);
+
     if (respond->pending == 0)
         return NULL;
-    for (uint32_t i = respond_count(respond); i-- > 0;) {
-        struct rnic_resource *resource = respond_at(respond, i);
-
-        if (respond_pending(resource))
-            return resource;
-    }
-    WIRE_ASSERT(false);
-    return NULL;
+    do {
+        WIRE_ASSERT(i > 0);
+        resource = respond_at(respond, --i);
+    } while (!respond_pending(resource));
+    return resource;
 }
 
 void rnic_rx_respond_sent(struct rnic_rx_respond *respond, struct rnic_resource *resource)
