@@ -134,8 +134,8 @@ static int verbs_respond_depth(struct rnic_device *dev, struct rnic_qp *qp, uint
 
     if (depth == old->depth)
         return 0;
-    if (old->pending > 0 || old->held || old->later)
-        return RNIC_ERR_BUSY; /* answers are still to be sent */
+    if (old->pending > 0 || old->held) /* what is put off for later waits behind one of these */
+        return RNIC_ERR_BUSY;
     if (!rnic_rx_respond_open(&fresh, &dev->mem, depth))
         return RNIC_ERR_NOMEM;
     if (old->depth > 0) {
@@ -332,7 +332,7 @@ int rnic_modify_qp(struct rnic_device *dev, uint32_t qpn, const struct rnic_qp_a
     verbs_apply(dev, qp, mask, now_ps);
     if (from == RNIC_QPS_INIT && to == RNIC_QPS_RTR)
         verbs_to_rtr(dev, qp, now_ps);
-    if (from == RNIC_QPS_RTR && to == RNIC_QPS_RTS)
+    if (from == RNIC_QPS_RTR)
         verbs_to_rts(dev, qp, now_ps);
     qp->state = (uint8_t)to;
     verbs_enter(dev, qp, from, mask, now_ps);

@@ -312,7 +312,8 @@ static void objects_reclaim(struct rnic_device *dev, const struct rnic_cqe *cqe)
 {
     struct rnic_qp *qp = rnic_table_qp_find(&dev->qps, cqe->wc.qp_num);
 
-    if (cqe->is_send && qp != NULL && (int32_t)(cqe->sq_next - qp->sq.tail) > 0)
+    WIRE_ASSERT(qp != NULL); /* destroying one discards its completions */
+    if (cqe->is_send && (int32_t)(cqe->sq_next - qp->sq.tail) > 0)
         qp->sq.tail = cqe->sq_next;
 }
 
