@@ -260,7 +260,7 @@ void RnicApplication::Prepare()
 
     Must(m_verbs->AllocPd(&m_pd), "protection domain");
     Must(m_verbs->CreateCq(2 * depth, &m_cq), "completion queue");
-    struct rnic_qp_init_attr init = RnicVerbs::QpInit(m_pd, m_cq, depth);
+    struct rnic_qp_init_attr init = m_verbs->QpInit(m_pd, m_cq, depth);
 
     init.type = m_type;
     init.recovery = m_recovery;

@@ -19,8 +19,8 @@ namespace ns3
  *
  * A WRITE or SEND goes from the send memory to the peer's receive memory; a READ pulls the peer's
  * send memory into the own receive memory. Atomics change the first 8 bytes of the peer's receive
- * memory: fetch_add adds 1, operation i of compare_swap makes i + 1 of i, and what stood there comes
- * to the send memory.
+ * memory: fetch_add adds 1, operation i of compare_swap makes i + 1 of i, and what stood there
+ * comes to the send memory.
  *
  * Two of them are made known to each other with SetPeer(). One that has Count = 0 only receives.
  * Memory and queue pair are made at the start of whichever starts first.

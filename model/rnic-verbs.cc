@@ -17,6 +17,7 @@ namespace
 {
 constexpr uint64_t FIRST_VA = 0x10000000; //!< where a host's memory begins
 constexpr uint64_t VA_ALIGN = 0x200000;   //!< distance of two memories is a multiple of it
+constexpr uint64_t INLINE_BYTES = 64;     //!< of a work request, unless somebody says otherwise
 } // namespace
 
 // ---- memory ----
@@ -278,7 +279,7 @@ int RnicVerbs::CreateQp(const struct rnic_qp_init_attr &init, uint32_t *qpn)
                           { return rnic_create_qp(dev, &init, qpn, now_ps); });
 }
 
-struct rnic_qp_init_attr RnicVerbs::QpInit(uint32_t pd, uint32_t cq, uint32_t depth)
+struct rnic_qp_init_attr RnicVerbs::QpInit(uint32_t pd, uint32_t cq, uint32_t depth) const
 {
     struct rnic_qp_init_attr init = {};
 
@@ -290,6 +291,8 @@ struct rnic_qp_init_attr RnicVerbs::QpInit(uint32_t pd, uint32_t cq, uint32_t de
     init.max_recv_wr = depth;
     init.max_send_sge = 1;
     init.max_recv_sge = 1;
+    init.max_inline_data =
+        static_cast<uint32_t>(std::min(INLINE_BYTES, m_device->GetParams().max_inline));
     return init;
 }
 

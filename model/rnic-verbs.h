@@ -155,8 +155,9 @@ public:
 
     // Queue pairs.
 
-    /** @returns what makes an RC queue pair with one CQ and @p depth requests each way. */
-    static struct rnic_qp_init_attr QpInit(uint32_t pd, uint32_t cq, uint32_t depth);
+    /** @returns what makes an RC queue pair with one CQ and @p depth requests each way: one entry
+     * each, and up to 64 bytes inline. */
+    struct rnic_qp_init_attr QpInit(uint32_t pd, uint32_t cq, uint32_t depth) const;
     /** New queue pair in RESET: service, sizes, SRQ, recovery, window, end-to-end credits. */
     int CreateQp(const struct rnic_qp_init_attr &init, uint32_t *qpn);
     /** That of QpInit(). */

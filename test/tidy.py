@@ -150,7 +150,7 @@ def kind_of(path, text):
     if folder == "scenarios":
         return "tool" if name.endswith(".c") else "runner"
     if folder == "examples":
-        return "example"
+        return "example" if name.endswith(".cc") else "support"
     if "toml++/toml.h" in text or (name.endswith(".cc") and '-toml.h"' in text):
         return "scenario"
     if name.endswith(".h"):
