@@ -88,7 +88,7 @@ void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t a
         const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_una);
 
         /* All before it are acknowledged. Its own packets that left may never be: nobody asked. */
-        if (wqe->status != RNIC_WC_SUCCESS && qp->sq_una == qp->sq_cur) {
+        if (wqe->status != RNIC_WC_SUCCESS) {
             rnic_complete_send_error(dev, qp, (enum rnic_wc_status)wqe->status, 0, at_ps);
             return;
         }
