@@ -11,8 +11,8 @@ struct access_piece {
 };
 
 /* When the region's key and translations are on the card. */
-static uint64_t access_ready(const struct rnic_access_path *path, struct rnic_mr *mr, uint64_t va,
-                             uint32_t bytes, uint64_t in_ps)
+WIRE_HOT uint64_t access_ready(const struct rnic_access_path *path, struct rnic_mr *mr, uint64_t va,
+                               uint32_t bytes, uint64_t in_ps)
 {
     in_ps = rnic_cache_get(&path->mrs->cache, &mr->cache, in_ps);
     return rnic_table_page_ready(path->pages, mr, va, bytes, in_ps);
@@ -73,8 +73,8 @@ static bool access_allowed(const struct rnic_access_path *path, uint32_t pd,
     return true;
 }
 
-static uint64_t access_get(const struct rnic_access_path *path, const struct access_piece *piece,
-                           uint8_t *to, uint64_t in_ps)
+WIRE_HOT uint64_t access_get(const struct rnic_access_path *path, const struct access_piece *piece,
+                             uint8_t *to, uint64_t in_ps)
 {
     uint64_t ready_ps = access_ready(path, piece->mr, piece->va, piece->bytes, in_ps);
     bool copies = to != NULL && access_backed(piece->mr);
@@ -107,8 +107,8 @@ bool rnic_access_gather(const struct rnic_access_path *path, uint32_t pd,
     return true;
 }
 
-static uint64_t access_put(const struct rnic_access_path *path, const struct access_piece *piece,
-                           const uint8_t *from, uint64_t in_ps)
+WIRE_HOT uint64_t access_put(const struct rnic_access_path *path, const struct access_piece *piece,
+                             const uint8_t *from, uint64_t in_ps)
 {
     uint64_t ready_ps = access_ready(path, piece->mr, piece->va, piece->bytes, in_ps);
     bool copies = from != NULL && access_backed(piece->mr);
@@ -148,9 +148,9 @@ bool rnic_access_scatter(const struct rnic_access_path *path, uint32_t pd,
  * The region behind a remote key, checked for `whole` bytes from `va`; *in_ps: when the context of
  * a window (the region's own comes with the access) is on the card. NULL: refused.
  */
-static struct rnic_mr *access_remote(const struct rnic_access_path *path,
-                                     struct rnic_access_peer peer, uint32_t rkey, uint64_t va,
-                                     uint64_t whole, uint32_t access, uint64_t *in_ps)
+WIRE_HOT struct rnic_mr *access_remote(const struct rnic_access_path *path,
+                                       struct rnic_access_peer peer, uint32_t rkey, uint64_t va,
+                                       uint64_t whole, uint32_t access, uint64_t *in_ps)
 {
     struct rnic_mr *mr = rnic_table_mr_check(path->mrs, rkey, peer.pd, peer.qpn, access, va, whole);
 

@@ -17,7 +17,7 @@ static bool tx_uses_receive(const struct rnic_wqe *wqe)
            wqe->opcode == RNIC_WR_SEND_WITH_INV || wqe->opcode == RNIC_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* The rules that only some requests have: fence, READ and atomic limit, end-to-end credits. */
+/* Fence, READ and atomic limit, end-to-end credits. */
 static bool tx_may_start(const struct rnic_qp *qp)
 {
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
@@ -38,18 +38,16 @@ static bool tx_may_start(const struct rnic_qp *qp)
            wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) <= 0;
 }
 
-bool rnic_device_may_send(struct rnic_qp *qp)
+bool rnic_device_may_send_by_rules(struct rnic_qp *qp)
 {
     wire_psn lost;
 
     if (qp->replay.rnr_wait)
         return false;
-    if (WIRE_UNLIKELY(qp->replay.selective) &&
-        rnic_tx_sack_lost(&qp->sack, qp->replay.psn_una, &lost))
+    if (qp->replay.selective && rnic_tx_sack_lost(&qp->sack, qp->replay.psn_una, &lost))
         return true;
     return !qp->sq_failed && qp->sq_cur != qp->sq_end &&
-           rnic_tx_replay_in_flight(&qp->replay) < qp->max_in_flight &&
-           (WIRE_LIKELY(!qp->has_rules) || tx_may_start(qp));
+           rnic_tx_replay_in_flight(&qp->replay) < qp->max_in_flight && tx_may_start(qp);
 }
 
 /* ---- what the card does itself ---- */
@@ -339,8 +337,8 @@ static void tx_response_sent(struct rnic_device *dev, struct rnic_qp *qp,
                              const struct wire_frame *frame, uint64_t now_ps)
 {
     tx_built(dev, qp, frame, now_ps);
-    if (qp->respond.pending > 0)
-        rnic_tx_sched_again(&dev->sched, &qp->response, now_ps);
+    if (qp->respond.pending > 0) /* it keeps the cause it had */
+        rnic_tx_sched_add(&dev->sched, &qp->response, qp->response.cause_ps, now_ps);
 }
 
 /* ---- the MAC pulls ---- */

@@ -158,8 +158,18 @@ struct rnic_device_spot rnic_device_find(const struct rnic_qp *qp, wire_psn psn)
  */
 void rnic_device_seek(struct rnic_qp *qp);
 
+/** What only some queue pairs heed: lost packets of selective repeat come first; fence, READ and
+ * atomic limit, end-to-end credits. */
+bool rnic_device_may_send_by_rules(struct rnic_qp *qp);
+
 /** May the next request packet be sent, the time apart? */
-bool rnic_device_may_send(struct rnic_qp *qp);
+WIRE_HOT bool rnic_device_may_send(struct rnic_qp *qp)
+{
+    if (WIRE_UNLIKELY(qp->has_rules))
+        return rnic_device_may_send_by_rules(qp);
+    return !qp->replay.rnr_wait && !qp->sq_failed && qp->sq_cur != qp->sq_end &&
+           rnic_tx_replay_in_flight(&qp->replay) < qp->max_in_flight;
+}
 
 /** A queue pair has, or may have, requests to send, known to the card at @p known_ps. */
 void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,

@@ -104,15 +104,18 @@ static bool check_write_total(const struct rnic_qp *qp, const struct wire_frame 
     return ends ? frame->payload_bytes == left : frame->payload_bytes < left;
 }
 
+bool rnic_rx_check_asked(const struct rnic_qp *qp, const struct wire_frame *frame)
+{
+    if (wire_opcodes[frame->opcode].is & WIRE_IS_READ)
+        return frame->payload_bytes == 0 && frame->dma_bytes <= WIRE_MESSAGE_MAX &&
+               ((uint64_t)frame->dma_bytes + qp->mtu_bytes - 1) >> qp->mtu_shift <= WIRE_PSNS_MAX;
+    return frame->payload_bytes == 0 && (frame->va & 7) == 0;
+}
+
 bool rnic_rx_check_length(const struct rnic_qp *qp, const struct wire_frame *frame)
 {
     const uint16_t is = wire_opcodes[frame->opcode].is;
 
-    if (is & WIRE_IS_READ)
-        return frame->payload_bytes == 0 && frame->dma_bytes <= WIRE_MESSAGE_MAX &&
-               ((uint64_t)frame->dma_bytes + qp->mtu_bytes - 1) >> qp->mtu_shift <= WIRE_PSNS_MAX;
-    if (is & WIRE_IS_ATOMIC)
-        return frame->payload_bytes == 0 && (frame->va & 7) == 0;
     if (!check_payload(qp, frame->payload_bytes, is))
         return false;
     return !(is & WIRE_IS_WRITE) || check_write_total(qp, frame, is);

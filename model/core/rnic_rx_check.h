@@ -39,9 +39,15 @@ enum rnic_rx_verdict {
 enum rnic_rx_verdict rnic_rx_check(struct rnic_qp *qp, const struct wire_frame *frame);
 
 /**
- * Is the payload (READ: the length asked for; atomics: the address) of a NEW request legal? To be
- * asked after its resources are there. False: NAK invalid request.
+ * Is the payload of a NEW SEND or WRITE as long as its place allows? To be asked after its resources
+ * are there. False: RC: NAK invalid request.
  */
 bool rnic_rx_check_length(const struct rnic_qp *qp, const struct wire_frame *frame);
+
+/**
+ * May a NEW READ ask for that much, is a NEW atomic aligned? To be asked after its resources are
+ * there. False: NAK invalid request.
+ */
+bool rnic_rx_check_asked(const struct rnic_qp *qp, const struct wire_frame *frame);
 
 #endif

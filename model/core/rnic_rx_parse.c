@@ -16,17 +16,22 @@ static bool parse_type_takes(uint8_t type, uint8_t opcode)
                                          [RNIC_QPT_UC] = WIRE_TRANSPORT_UC,
                                          [RNIC_QPT_UD] = WIRE_TRANSPORT_UD};
 
-    if (WIRE_UNLIKELY(opcode == WIRE_OP_CNP))
-        return type != RNIC_QPT_UD;
-    return (opcode & WIRE_TRANSPORT_MASK) == transports[type];
+    if (WIRE_LIKELY((opcode & WIRE_TRANSPORT_MASK) == transports[type]))
+        return true;
+    return opcode == WIRE_OP_CNP && type != RNIC_QPT_UD;
 }
 
 /* States that take it: requests and CNPs (READ responses are paced) RTR on, responses RTS on. */
-static bool parse_state_takes(uint8_t state, bool request)
+static bool parse_state_takes(uint8_t state, bool response)
 {
-    if (state == RNIC_QPS_RTR)
-        return request;
-    return state == RNIC_QPS_RTS || state == RNIC_QPS_SQD || (request && state == RNIC_QPS_SQE);
+    enum { REQUESTS = 1, RESPONSES = 2 };
+    static const uint8_t takes[] = {[RNIC_QPS_RTR] = REQUESTS,
+                                    [RNIC_QPS_RTS] = REQUESTS | RESPONSES,
+                                    [RNIC_QPS_SQD] = REQUESTS | RESPONSES,
+                                    [RNIC_QPS_SQE] = REQUESTS,
+                                    [RNIC_QPS_ERR] = 0};
+
+    return takes[state] >> response & 1;
 }
 
 /* From the peer, and the kind of address its path has. */
@@ -54,7 +59,7 @@ enum wire_drop rnic_rx_parse(const struct rnic_table_qp *table, const struct wir
         return WIRE_DROP_QPN;
     if (!parse_type_takes(qp->type, frame->opcode))
         return WIRE_DROP_TRANSPORT;
-    if (!parse_state_takes(qp->state, (op->is & WIRE_IS_RESPONSE) == 0))
+    if (!parse_state_takes(qp->state, (op->is & WIRE_IS_RESPONSE) != 0))
         return WIRE_DROP_QP_STATE;
     if (!parse_pkey_matches(frame->pkey))
         return WIRE_DROP_PKEY;

@@ -81,7 +81,8 @@ struct rnic_qp {
     uint8_t mtu_shift;
     bool sq_failed; /* a work request can not be sent: stop there */
     bool sig_all;
-    bool has_rules;      /* something but plain SEND and WRITE was posted, or checks_credits */
+    bool has_rules;      /* something but plain SEND and WRITE was posted, or it checks
+ credits, or repeats selectively */
     bool checks_credits; /* of the peer, before a message that uses a receive request */
     bool drain_told;     /* SQD: RNIC_EVENT_SQ_DRAINED is given, or nobody asked for it */
     uint8_t max_rd_atomic;

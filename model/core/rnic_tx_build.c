@@ -122,12 +122,12 @@ void rnic_tx_build_request(const struct rnic_tx_build_params *params, const stru
     frame->dest_qpn = datagram ? wqe->ud.dest_qpn : qp->dest_qpn;
     frame->psn = wire_psn_add(wqe->psn, packet);
     frame->bth_flags = 0;
-    if (rnic_ring_is_read(wqe))
-        build_read(qp, wqe, packet, frame);
-    else if (rnic_ring_is_atomic(wqe))
-        build_atomic(wqe, frame);
-    else
+    if (WIRE_LIKELY(wqe->opcode < RNIC_WR_RDMA_READ || wqe->opcode == RNIC_WR_SEND_WITH_INV))
         build_data(params, qp, wqe, packet, frame);
+    else if (rnic_ring_is_read(wqe))
+        build_read(qp, wqe, packet, frame);
+    else
+        build_atomic(wqe, frame);
     if (datagram) {
         frame->deth.qkey = wqe->ud.qkey;
         frame->deth.src_qpn = qp->qpn;

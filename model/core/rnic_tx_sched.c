@@ -154,11 +154,10 @@ static void sched_queue(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, 
         heap_push(sched, flow);
 }
 
-/* When the card knew of the next packet, and its payload; a first packet may have come just now. */
+/* When the card knew of the next packet, and its payload. */
 struct sched_next {
     uint64_t known_ps;
     uint32_t bytes;
-    bool first;   /* of its work request or resource */
     bool fetched; /* its work request is on the card */
 };
 
@@ -170,12 +169,11 @@ static struct sched_next sched_response(const struct rnic_tx_flow *flow)
     return (struct sched_next){
         .known_ps = resource->ready_ps,
         .bytes = (uint32_t)wire_min_ps(resource->length - offset, flow->qp->mtu_bytes),
-        .first = true,
         .fetched = true,
     };
 }
 
-static struct sched_next sched_request(const struct rnic_tx_flow *flow)
+WIRE_HOT struct sched_next sched_request(const struct rnic_tx_flow *flow)
 {
     const struct rnic_qp *qp = flow->qp;
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
@@ -189,7 +187,6 @@ static struct sched_next sched_request(const struct rnic_tx_flow *flow)
         .bytes = asks || (wqe->flags & RNIC_SEND_INLINE) ? 0
                  : left < qp->mtu_bytes                  ? left
                                                          : qp->mtu_bytes,
-        .first = qp->cur_packet == 0,
         .fetched = wqe->fetched,
     };
 }
@@ -247,12 +244,14 @@ void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, u
 
 void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t now_ps)
 {
-    struct sched_next next = sched_next(flow);
-
-    WIRE_ASSERT(flow->place == RNIC_FLOW_NOWHERE);
+    WIRE_ASSERT(flow->place == RNIC_FLOW_NOWHERE && flow->kind == RNIC_FLOW_REQUEST);
     /* It keeps the cause it had; but the next request may have come, or be here, only just now. */
-    if (next.first && next.known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
-        flow->pull_ps = wire_max_ps(flow->pull_ps, next.known_ps + sched_lead_ps(sched, &next));
+    if (flow->qp->cur_packet == 0) {
+        struct sched_next next = sched_request(flow);
+
+        if (next.known_ps + sched->fetch_ps + sched->lookahead_ps > now_ps)
+            flow->pull_ps = wire_max_ps(flow->pull_ps, next.known_ps + sched_lead_ps(sched, &next));
+    }
     if (WIRE_UNLIKELY(flow->qp->type == RNIC_QPT_UD))
         sched_prio(flow);
     sched_pace(sched, flow);

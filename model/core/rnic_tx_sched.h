@@ -54,7 +54,7 @@ bool rnic_tx_sched_reserve(struct rnic_tx_sched *sched, struct rnic_mem *mem, ui
 void rnic_tx_sched_add(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t known_ps,
                        uint64_t now_ps);
 
-/** After a packet at @p now_ps with more to come: back in line. */
+/** After a request packet at @p now_ps with more to come: its flow is back in line. */
 void rnic_tx_sched_again(struct rnic_tx_sched *sched, struct rnic_tx_flow *flow, uint64_t now_ps);
 
 /** Take it out of line (error, reset, no more work); no effect when it stands nowhere. */

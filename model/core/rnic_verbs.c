@@ -238,6 +238,7 @@ static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     rnic_tx_replay_init(&qp->replay, attr->sq_psn, attr->timeout, attr->retry_cnt, attr->rnr_retry);
     qp->replay.patient = qp->init.recovery == RNIC_RECOVER_GO_BACK_0;
     if (verbs_is_selective(qp)) {
+        qp->has_rules = true;
         rnic_tx_replay_selective(&qp->replay, dev->params.rto_high_ps, dev->params.rto_low_ps,
                                  (uint32_t)dev->params.rto_low_packets);
         rnic_tx_sack_reset(&qp->sack, attr->sq_psn);

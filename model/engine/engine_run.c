@@ -323,18 +323,25 @@ static void run_flood(struct engine *engine, uint32_t port, struct wire_frame *f
     }
 }
 
+/* A bridge sends out at several ports what it does not know. @return false: it knows */
+WIRE_COLD bool run_bridge(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    uint32_t out = fabric_flood_next(mac->sw, mac->local_port, frame, 0, engine->now_ps);
+
+    if (out == FABRIC_PORT_NONE)
+        return false;
+    run_flood(engine, port, frame, out);
+    return true;
+}
+
 static void run_receive_switch(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
     struct engine_mac *mac = &engine->macs[port];
-    uint32_t out = FABRIC_PORT_NONE;
-    enum wire_drop drop;
 
-    if (WIRE_UNLIKELY((mac->flags & ENGINE_MAC_BRIDGE) != 0))
-        out = fabric_flood_next(mac->sw, mac->local_port, frame, 0, engine->now_ps);
-    if (WIRE_UNLIKELY(out != FABRIC_PORT_NONE)) {
-        run_flood(engine, port, frame, out);
-    } else {
-        drop = fabric_rx(mac->sw, mac->local_port, frame, engine->now_ps);
+    if (WIRE_LIKELY((mac->flags & ENGINE_MAC_BRIDGE) == 0) || !run_bridge(engine, port, frame)) {
+        enum wire_drop drop = fabric_rx(mac->sw, mac->local_port, frame, engine->now_ps);
+
         if (WIRE_LIKELY(drop == WIRE_DROP_NONE))
             engine->ports[port].counters.rx_frames++;
         else
@@ -349,18 +356,22 @@ static inline bool run_is_for(uint32_t port, const struct wire_frame *frame)
     return frame->eth_dst == port || frame->eth_dst == WIRE_STATION_BROADCAST;
 }
 
+/* Somebody else's packet: up to the host. */
+static enum wire_drop run_opaque(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    if (!run_is_for(port, frame))
+        return WIRE_DROP_DEST_MAC; /* of RoCE frames the card says so itself */
+    if (engine->hooks.opaque_rx != NULL)
+        engine->hooks.opaque_rx(engine->hooks.ctx, port, frame);
+    return frame->opaque != NULL ? WIRE_DROP_NO_LISTENER : WIRE_DROP_NONE;
+}
+
 static void run_receive_nic(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
     enum wire_drop drop = rnic_rx(engine->macs[port].nic, frame, engine->now_ps);
 
-    if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE && !run_is_for(port, frame)) {
-        drop = WIRE_DROP_DEST_MAC; /* of RoCE frames the card says so itself */
-    } else if (drop == WIRE_DROP_NONE && frame->kind == WIRE_KIND_OPAQUE) {
-        if (engine->hooks.opaque_rx != NULL)
-            engine->hooks.opaque_rx(engine->hooks.ctx, port, frame);
-        if (frame->opaque != NULL)
-            drop = WIRE_DROP_NO_LISTENER;
-    }
+    if (WIRE_UNLIKELY(frame->kind == WIRE_KIND_OPAQUE) && drop == WIRE_DROP_NONE)
+        drop = run_opaque(engine, port, frame);
     if (WIRE_LIKELY(drop == WIRE_DROP_NONE)) {
         engine->ports[port].counters.rx_frames++;
         engine->frames_delivered++;

@@ -103,10 +103,11 @@ static void switch_note_peaks(struct fabric_counters *counters, uint64_t held_by
 }
 
 /* Into the egress queue; it is admitted, and class @p charge of its ingress was charged. */
-static void switch_enqueue(struct fabric_switch *sw, uint32_t in_port, uint32_t charge,
-                           uint32_t out_port, struct wire_frame *frame, uint64_t now_ps)
+WIRE_HOT void switch_enqueue(struct fabric_switch *sw, uint32_t in_port, uint32_t charge,
+                             uint32_t out_port, struct wire_frame *frame, uint64_t now_ps)
 {
-    struct fabric_lane *lane = fabric_port_lane(sw, out_port, frame->prio);
+    uint32_t prio = frame->prio;
+    struct fabric_lane *lane = fabric_port_lane(sw, out_port, prio);
     struct fabric_port *out = &sw->ports[out_port];
 
     frame->in_port = (uint16_t)in_port;
@@ -120,7 +121,7 @@ static void switch_enqueue(struct fabric_switch *sw, uint32_t in_port, uint32_t 
     if (sw->mark_at_enqueue)
         switch_mark(sw, out_port, frame, lane->queue.bytes, now_ps);
     if (fabric_sched_push(&lane->queue, frame)) {
-        out->waiting |= (uint8_t)(1u << frame->prio);
+        out->waiting |= (uint8_t)(1u << prio);
         fabric_port_kick(sw, out_port);
     }
     switch_note_peaks(&sw->counters, sw->mmu.held_bytes, lane->queue.bytes);

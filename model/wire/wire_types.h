@@ -28,7 +28,13 @@
 #if defined(__GNUC__)
 #define WIRE_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WIRE_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* On the path of every packet, and called from seldom ones too: the compiler would not see it. */
+#define WIRE_HOT static inline __attribute__((always_inline))
+/* Seldom called, from such a path: kept out of it. */
+#define WIRE_COLD static __attribute__((cold, noinline))
 #else
+#define WIRE_HOT static inline
+#define WIRE_COLD static
 #define WIRE_LIKELY(x) (x)
 #define WIRE_UNLIKELY(x) (x)
 #endif
