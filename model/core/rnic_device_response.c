@@ -218,7 +218,7 @@ static enum wire_drop response_gap(struct rnic_device *dev, struct rnic_qp *qp,
                                    const struct wire_frame *frame, uint64_t at_ps)
 {
     if (qp->replay.selective && rnic_rx_hold_put(&qp->held_responses, qp->replay.psn_read, frame)) {
-        (void)response_ack(dev, qp, frame->psn, at_ps);
+        rnic_device_undrop(dev, response_ack(dev, qp, frame->psn, at_ps));
         return WIRE_DROP_NONE;
     }
     return response_ack(dev, qp, frame->psn, at_ps);

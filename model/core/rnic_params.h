@@ -32,7 +32,8 @@
     X(ecn, BOOL, 1, 0, 1, "RFC 3168", "Data is sent ECT(0)", NULL)                                 \
     X(ttl, COUNT, 64, 1, 255, "RFC 1700", "TTL or hop limit", NULL)                                \
     X(max_in_flight, COUNT, 8388607, 1, 8388607, "IBTA 9.7.2: at most 2^23-1",                     \
-      "Request packets a queue pair may have unacknowledged", NULL)                                \
+      "Request packets a queue pair may have unacknowledged; selective repeat: same at both ends", \
+      NULL)                                                                                        \
     X(max_rd_atomic, COUNT, 16, 0, 128, "mlx5: 16; rxe: 128",                                      \
       "READs and atomics outstanding of a queue pair, in each direction, at most", NULL)           \
     X(connect_ps, TIME, 0, 0, 1000000000000, "choice; hardware: some 100 us to ms",                \
