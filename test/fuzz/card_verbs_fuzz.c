@@ -69,6 +69,8 @@ static void make_pages(struct fuzz_card *card)
     unsigned access = fuzz_byte(&pair.in) % 32;
     int err;
 
+    if (fuzz_byte(&pair.in) & 3) /* mostly as many as it needs */
+        n = bytes == 0 ? 1 : (uint32_t)((va % 4096 + bytes - 1) / 4096 + 1);
     for (uint32_t i = 0; i < n; i++) {
         uint8_t page = fuzz_byte(&pair.in);
 
@@ -76,8 +78,6 @@ static void make_pages(struct fuzz_card *card)
                        ? NULL
                        : card->memory + FUZZ_GUARD + 4096u * (page % (FUZZ_WRITABLE / 4096));
     }
-    if (fuzz_byte(&pair.in) & 3) /* mostly as many as it needs */
-        n = bytes == 0 ? 1 : (uint32_t)((va % 4096 + bytes - 1) / 4096 + 1);
     if (page_bytes > 4096)
         n = 0; /* the pages we have are no larger */
     FED(card, err,

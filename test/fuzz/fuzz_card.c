@@ -101,6 +101,12 @@ void fuzz_open(struct fuzz_pair *pair, const uint8_t *data, size_t size)
         card_open(&pair->cards[i], i);
 }
 
+/* So many bytes that end where writing ends, or a few bytes before or behind. */
+static uint64_t card_edge(uint64_t bytes, uint32_t draw)
+{
+    return FUZZ_VA + FUZZ_WRITABLE - bytes + draw % 17 - 8;
+}
+
 /* A list of pieces of memory, mostly good ones. */
 static uint32_t draw_sges(struct fuzz_pair *pair, struct fuzz_card *card, struct rnic_sge *sges)
 {
@@ -113,6 +119,8 @@ static uint32_t draw_sges(struct fuzz_pair *pair, struct fuzz_card *card, struct
         sges[i].lkey = a & 0x80 ? fuzz_u32(in) : card->key[a % FUZZ_OBJECTS];
         sges[i].addr = FUZZ_VA + (a >> 8) % (FUZZ_MEMORY + 16);
         sges[i].length = a & 0x40 ? fuzz_u32(in) : (a >> 12) % 6000;
+        if (a & 0x20)
+            sges[i].addr = card_edge(sges[i].length, a >> 8);
     }
     return n;
 }
@@ -135,11 +143,16 @@ static struct rnic_send_wr draw_send(struct fuzz_pair *pair, struct fuzz_card *c
     struct rnic_send_wr wr = {.opcode = (enum rnic_wr_opcode)(fuzz_byte(in) % 11),
                               .send_flags = fuzz_byte(in) % 18,
                               .sg_list = sges};
+    uint64_t bytes = 0;
+    uint32_t at;
 
     wr.num_sge = draw_sges(pair, card, sges);
     wr.imm = peer_key(pair, card);
     wr.rkey = peer_key(pair, card);
-    wr.remote_addr = FUZZ_VA + fuzz_u32(in) % (FUZZ_MEMORY + 16);
+    at = fuzz_u32(in);
+    for (uint32_t i = 0; i < wr.num_sge; i++)
+        bytes += sges[i].length;
+    wr.remote_addr = at >= 0x80000000 ? card_edge(bytes, at) : FUZZ_VA + at % (FUZZ_MEMORY + 16);
     if (wr.opcode == RNIC_WR_ATOMIC_CMP_AND_SWP || wr.opcode == RNIC_WR_ATOMIC_FETCH_AND_ADD) {
         wr.atomic.compare_add = fuzz_u32(in);
         wr.atomic.swap = fuzz_u32(in);

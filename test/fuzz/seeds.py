@@ -28,7 +28,8 @@ def u32(value):
 
 def piece(length, key=0, at=0):
     """An entry of a list: length and place hang together in one number."""
-    assert length * 16 % (32768 + 16) + length <= 28672, "beyond what may be written"
+    end = length * 16 % (32768 + 16) + length
+    assert end <= (28672 if key in (0, 3) else 32768), "beyond the region"
     return u32((length & 0xFFFFF) << 12 | (at & 15) << 8 | key)
 
 
@@ -52,11 +53,13 @@ def send(opcode, lengths, flags=SIGNALED, rkey=0, at=0, window=0, length=4096, a
 
 MESSAGES = [
     (WRITE, (3000,)), (WRITE_IMM, (1025, 3)), (SEND, (2100,)), (SEND_IMM, (5000,)),
-    (READ, (4100,)), (SWAP, ()), (ADD, ()), (SEND_INV, (100,)), (SEND, ()), (READ, (1, 2, 3))]
+    (READ, (4100,)), (SWAP, ()), (ADD, ()), (SEND, ()), (READ, (1, 2, 3))]
 
 
 class Verbs:
     """Steps of card_verbs_fuzz."""
+
+    readable = 1  # number of the key that opens all memory, to read only
 
     def __init__(self, kind, recovery, shared=0, extra=0, small=0):
         self.out = bytes([0, 5, kind, small, small, 15, 15, shared, 1, recovery, extra])
@@ -68,8 +71,8 @@ class Verbs:
     def post(self, side, *args, **named):
         self.out += bytes([side, 13, 0]) + send(*args, **named)
 
-    def receive(self, side, *lengths):
-        self.step(side, 11, bytes([0]) + pieces(*lengths))
+    def receive(self, side, *lengths, key=0):
+        self.step(side, 11, bytes([0]) + pieces(*lengths, key=key))
 
     def shared(self, side, *lengths, limit=3):
         self.step(side, 8, bytes([0]) + pieces(*lengths) + bytes([limit]))
@@ -95,11 +98,13 @@ class Verbs:
     def pages(self, side, hole=False):
         """Four pages and their key, the third one missing or not."""
         pages = bytes([0, 2, 0x80 if hole else 3, 1])
-        self.step(side, 3, bytes([4, 0]) + u32(0) + u32(16000) + bytes([7, 31]) + pages + b"\1")
+        self.step(side, 3, bytes([4, 0]) + u32(0) + u32(16000) + bytes([7, 31, 1]) + pages)
 
 
 class Frames:
     """Steps of card_frames_fuzz; `which` is the connection."""
+
+    readable = 7
 
     def __init__(self, which):
         self.which = which
@@ -112,8 +117,8 @@ class Frames:
     def post(self, side, *args, **named):
         self.step(side, 0, b"\0" + send(*args, **named))
 
-    def receive(self, side, *lengths):
-        self.step(side, 1, pieces(*lengths))
+    def receive(self, side, *lengths, key=0):
+        self.step(side, 1, pieces(*lengths, key=key))
 
     shared = receive
 
@@ -142,7 +147,8 @@ def messages(run, dice, shared):
             (run.shared if shared else run.receive)(side, length)
     for opcode, lengths in dice.sample(MESSAGES, 6):
         run.post(dice.randrange(2), opcode, lengths, flags=dice.choice((0, 1, 2, 3, 6, 7)),
-                 at=dice.randrange(20000), ah=dice.randrange(2), peer=run.peer,
+                 at=dice.choice((dice.randrange(20000), 0x80000000)),
+                 ah=dice.randrange(2), peer=run.peer,
                  key=dice.choice((0, 0, 3)))
         if dice.random() < 0.4:
             run.run(dice.randrange(14, 26))
@@ -152,6 +158,7 @@ def messages(run, dice, shared):
 def windows(run, dice):
     run.post(0, BIND, (), window=0, at=4096, length=8192)
     run.run(24)
+    run.post(1, WRITE, (500,), at=0x80000000)  # ends within 8 bytes of the end of what is writable
     run.post(1, WRITE, (500,), rkey=8, at=5000)
     run.post(1, READ, (3000,), rkey=8, at=4096)
     run.receive(0, 100)
@@ -163,6 +170,18 @@ def windows(run, dice):
     run.run(27)
     run.post(1, WRITE, (500,), rkey=8, at=5000)
     run.run(28)
+
+
+def forbidden(run, kind):
+    """Writing where a key only lets read: by the peer, by a READ's answer, by a receive."""
+    if kind == 0:
+        run.post(1, WRITE, (500,), rkey=run.readable, at=29000)
+    elif kind == 1:
+        run.post(1, READ, (1900,), key=run.readable)
+    else:
+        run.receive(1, 1900, key=run.readable)
+        run.post(0, SEND, (1600,), peer=run.peer)
+    run.run(29)
 
 
 def strange(run, dice):
@@ -182,6 +201,14 @@ def seeds(target):
     kinds = [(RC, GO_BACK_N, 0, 0), (RC, GO_BACK_N, 0, 1), (RC, GO_BACK_0, 0, 0),
              (RC, SELECTIVE, 0, 7), (RC, GO_BACK_N, 1, 0), (UC, GO_BACK_N, 0, 0),
              (UD, GO_BACK_N, 0, 0), (UD, GO_BACK_N, 1, 0)]
+    for number in range(51):  # alone: a refusal ends the connection
+        run = Verbs(RC, GO_BACK_N) if target == "verbs" else Frames(0)
+        if number % 3 == 0:
+            forbidden(run, number // 3 % 3)
+        else:
+            run.post(1, (WRITE, READ, WRITE)[number % 3], (500,), at=0x80000000 + number)
+            run.run(29)
+        yield run.out
     for number in range(160):
         kind, recovery, shared, extra = kinds[number % len(kinds)]
         which = {0: 0, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5, 7: 5}[number % len(kinds)]
@@ -221,6 +248,8 @@ def seeds(target):
         if part == 0:
             run.modify(1, ERR)
             messages(run, dice, shared)
+        else:
+            forbidden(run, number % 3)
         yield run.out
 
 
