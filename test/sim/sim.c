@@ -116,7 +116,7 @@ static void main_repeat(const char *program, const struct arguments *arguments, 
     printf("repeat: %s --seed %ju", program, (uintmax_t)seed);
     if (arguments->options.spoil != SIM_SPOIL_NONE)
         printf(" --spoil %s", spoils[arguments->options.spoil].name);
-    printf(" --verbose\n");
+    printf(" --verbose (or --minimise)\n");
 }
 
 /* Every member is a sum. */

@@ -49,7 +49,9 @@
     X(STATE, "state", "break one queue pair when all is over")                                     \
     X(WINDOW, "window", "forget an acknowledge when counting what is in flight")                   \
     X(RATE, "rate", "let a frame of a limited queue pair come too early")                          \
-    X(DEPTH, "depth", "forget that a READ or atomic is over")
+    X(DEPTH, "depth", "forget that a READ or atomic is over")                                      \
+    X(WAIT, "wait", "send while the peer is not ready")                                            \
+    X(ANSWER, "answer", "send a READ response of the wrong length")
 
 enum sim_spoil {
 #define SIM_SPOIL_ENUM(id, name, text) SIM_SPOIL_##id,
@@ -105,6 +107,8 @@ struct sim_progress {  /* of a flow */
     uint32_t acked;           /* PSNs the sender has been told of, at least */
     uint32_t asked, answered; /* READs and atomics on the line: bits */
     uint64_t first_ps, sent_bytes;
+    uint64_t rnr_until_ps;        /* told to wait so long */
+    uint32_t rnr_frames;          /* that left in spite of it: one may have been built already */
     uint64_t requests, responses; /* frames that left: of this flow, and answers with data to it */
 };
 
@@ -219,6 +223,7 @@ const char *sim_recv_completed(struct sim *sim, struct sim_host *host, uint32_t 
     X(go_back_0, "go-back-0 queue pairs")                                                          \
     X(selective, "selective repeat queue pairs")                                                   \
     X(windows, "frames under a window")                                                            \
+    X(waits, "waits for receives, nothing lost")                                                   \
     X(limited, "frames under a static rate")                                                       \
     X(rem_access, "REM_ACCESS_ERR")                                                                \
     X(rem_inv_req, "REM_INV_REQ_ERR")                                                              \

@@ -150,6 +150,44 @@ static void frame_rate(struct sim *sim, uint32_t side, uint32_t q, const struct 
     progress->sent_bytes += frame->frame_bytes + WIRE_GAP_BYTES;
 }
 
+/* Nothing leaves while the peer is not ready. */
+static void frame_wait(struct sim *sim, uint32_t side, uint32_t q)
+{
+    struct sim_progress *progress = &sim->progress[side][q];
+
+    if (sim->now_ps >= progress->rnr_until_ps) {
+        progress->rnr_frames = 0;
+        return;
+    }
+    progress->rnr_frames++;
+    if (progress->rnr_frames > 1)
+        sim_fail(sim, "%s qp %u: %u frames leave, and the peer is not ready before %ju ps",
+                 sim_side_name(side), q, progress->rnr_frames, (uintmax_t)progress->rnr_until_ps);
+}
+
+/* A READ response has the bytes its PSN says. */
+static void frame_answer(struct sim *sim, uint32_t side, uint32_t q, const struct wire_frame *frame)
+{
+    const struct sim_flow *flow = &sim->plan.flows[1 - side][q];
+    uint32_t packet = (frame->psn.v - flow->psn.v) & WIRE_PSN_MASK, at = 0, i = 0;
+    uint32_t mtu = sim->plan.qps[q].mtu_bytes, bytes = frame->payload_bytes, left;
+
+    for (; i < flow->n_sends && at + flow->sends[i].packets <= packet; i++)
+        at += flow->sends[i].packets;
+    if (i == flow->n_sends || !sim_plan_fetches(flow->sends[i].opcode)) {
+        sim_fail(sim, "%s qp %u answers psn %u with data, and nothing was asked there",
+                 sim_side_name(side), q, frame->psn.v);
+        return;
+    }
+    if (flow->sends[i].opcode != RNIC_WR_RDMA_READ)
+        return;
+    left = flow->sends[i].bytes - (packet - at) * mtu;
+    bytes += sim_spoil_now(sim, SIM_SPOIL_ANSWER);
+    if (bytes != (left < mtu ? left : mtu))
+        sim_fail(sim, "%s qp %u answers packet %u of a READ of %u bytes with %u",
+                 sim_side_name(side), q, packet - at, flow->sends[i].bytes, bytes);
+}
+
 /* Low five bits of the opcode of a packet. */
 static uint32_t frame_opcode(const struct sim_send *send, uint32_t packet)
 {
@@ -227,6 +265,7 @@ static void frame_request(struct sim *sim, uint32_t side, uint32_t q,
 
     sim->progress[side][q].requests++;
     frame_rate(sim, side, q, frame);
+    frame_wait(sim, side, q);
     index = frame_send(flow, packet);
     if (index == SIM_NONE || index >= sim->hosts[side].queues[q].posted) {
         sim_fail(sim, "%s qp %u sends psn %u, and nothing was posted for it", sim_side_name(side),
@@ -336,12 +375,32 @@ void sim_frame_sent(struct sim *sim, uint32_t side, const struct wire_frame *fra
         frame_msn(sim, side, q, frame);
     if (frame_is(frame, WIRE_IS_REQUEST))
         frame_request(sim, side, q, frame);
-    else
-        sim->progress[1 - side][q].responses += frame_is(frame, WIRE_IS_READ | WIRE_IS_ATOMIC);
+    else if (frame_is(frame, WIRE_IS_READ | WIRE_IS_ATOMIC)) {
+        sim->progress[1 - side][q].responses++;
+        frame_answer(sim, side, q, frame);
+    }
     frame_spoil(sim, side);
 }
 
 /* ---- what the requester learns ---- */
+
+/* The requester is told to wait; surely for this, when nothing comes twice or late. */
+static void frame_not_ready(struct sim *sim, uint32_t side, uint32_t q, uint8_t code)
+{
+    static const uint64_t rnr_us[] = {0, 10, 20, 30, 40, 60, 80};
+    struct sim_progress *progress = &sim->progress[side][q];
+
+    if (!sim->plan.faultless || sim->plan.fabric.used || code >= 7 || sim->plan.silence)
+        return;
+    sim->seen.waits++;
+    progress->rnr_until_ps = sim->now_ps + rnr_us[code] * 1000000;
+    progress->rnr_frames = 0;
+    if (sim->spoil == SIM_SPOIL_WAIT) {
+        sim->spoil_in = 0;
+        if (sim_spoil_now(sim, SIM_SPOIL_WAIT))
+            progress->rnr_until_ps = WIRE_NEVER;
+    }
+}
 
 void sim_frame_arrives(struct sim *sim, uint32_t side, const struct wire_frame *frame)
 {
@@ -361,6 +420,9 @@ void sim_frame_arrives(struct sim *sim, uint32_t side, const struct wire_frame *
     packet = (frame->psn.v - flow->psn.v) & WIRE_PSN_MASK;
     index = frame_send(flow, packet);
     refusal = frame->opcode == WIRE_OP_ACKNOWLEDGE && (frame->syndrome & 0x60) != 0;
+    if (refusal && (frame->syndrome & WIRE_AETH_KIND) == WIRE_AETH_RNR_NAK && index != SIM_NONE &&
+        packet >= progress->acked)
+        frame_not_ready(sim, side, q, frame->syndrome & WIRE_AETH_CODE);
     if (packet + !refusal > progress->acked && packet + !refusal <= flow->packets)
         progress->acked = packet + !refusal;
     if (index != SIM_NONE && frame->opcode != WIRE_OP_ACKNOWLEDGE &&

@@ -162,6 +162,9 @@ static void timers_make(struct sim_plan *plan, struct wire_rng *rng)
     for (uint32_t s = 0; s < SIM_SIDES; s++) {
         struct rnic_params *params = &plan->cards[s].params;
 
+        if (plan->cards[s].polls) /* it polls through all retries */
+            plan->cards[s].poll_ps =
+                wire_max_ps(plan->cards[s].poll_ps, plan->link.stall_ps / 2000);
         params->rto_high_ps = least_ps + sim_dice_below(rng, 100) * US;
         params->rto_low_ps = least_ps + sim_dice_below(rng, 10) * US;
         params->rto_low_packets = sim_dice_below(rng, 8);
@@ -188,7 +191,7 @@ bool sim_plan_make(struct sim_plan *plan, uint64_t seed, const struct sim_edit *
         card_make(&plan->cards[s], &rng, plan, plan->link.line[s].rate_bps);
     }
     sim_plan_qps(plan, &rng);
-    sim_plan_flows(plan, &rng, 1u << (5 + sim_dice_below(&rng, 7)));
+    sim_plan_flows(plan, &rng, 1u << (6 + sim_dice_below(&rng, 7)));
     sim_plan_fail(plan, &rng);
     if (edit != NULL)
         sim_plan_edit(plan, edit);

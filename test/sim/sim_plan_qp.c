@@ -14,7 +14,7 @@ static enum sim_ending qp_ending(const struct sim_plan *plan, enum rnic_qp_type 
 
     if (plan->silence)
         return type == RNIC_QPT_RC ? SIM_ENDS_IN_SILENCE : SIM_ENDS_WELL;
-    if (!sim_dice_one_in(rng, 5))
+    if (!sim_dice_one_in(rng, 4))
         return SIM_ENDS_WELL;
     if (sim_dice_one_in(rng, 2))
         return SIM_ENDS_INTERRUPTED;
@@ -110,6 +110,8 @@ void sim_plan_qps(struct sim_plan *plan, struct wire_rng *rng)
               qp->ending == SIM_ENDS_RECV_KEY;
         if (own)
             qp->shared[1 - qp->failing] = false;
+        if (qp->recovery == RNIC_RECOVER_SELECTIVE) /* what one sends the other must keep */
+            plan->cards[1].params.max_in_flight = plan->cards[0].params.max_in_flight;
         if (qp->incident.kind == SIM_INCIDENT_NO_SLOTS)
             qp->shared[qp->incident.side] = false;
     }

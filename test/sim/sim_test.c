@@ -143,6 +143,16 @@ static void too_many_reads_at_once_are_noticed(void)
     spoiled_runs_fail(SIM_SPOIL_DEPTH);
 }
 
+static void impatience_is_noticed(void)
+{
+    spoiled_runs_fail(SIM_SPOIL_WAIT);
+}
+
+static void an_answer_of_wrong_length_is_noticed(void)
+{
+    spoiled_runs_fail(SIM_SPOIL_ANSWER);
+}
+
 static void another_run_of_the_same_seed_is_noticed(void)
 {
     spoiled_runs_fail(SIM_SPOIL_HASH);
@@ -196,4 +206,5 @@ CHECK_SUITE(
     CHECK_CASE(a_lost_event_is_noticed), CHECK_CASE(a_wrong_error_is_noticed),
     CHECK_CASE(a_broken_queue_pair_is_noticed), CHECK_CASE(too_much_in_flight_is_noticed),
     CHECK_CASE(a_rate_exceeded_is_noticed), CHECK_CASE(too_many_reads_at_once_are_noticed),
+    CHECK_CASE(impatience_is_noticed), CHECK_CASE(an_answer_of_wrong_length_is_noticed),
     CHECK_CASE(another_run_of_the_same_seed_is_noticed))
