@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The wiring: where a received frame goes, congestion notification, and the timers. The three
- * straight walks are rnic_device_tx.c, rnic_device_request.c and rnic_device_response.c. What a step
- * decides is its block's; here stands only the order of the steps.
+ * straight walks are rnic_device_tx.c, rnic_device_request.c and rnic_device_response.c. What a
+ * step decides is its block's; here stands only the order of the steps.
  */
 #include "rnic_device.h"
 

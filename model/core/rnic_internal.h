@@ -131,7 +131,7 @@ void rnic_device_answer_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_
 void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                         wire_psn psn, uint64_t at_ps);
 
-/** The same without the event: a completion in error tells the host (IBTA 11.6.3.1: one of them). */
+/** The same without the event: a completion in error tells the host (IBTA 11.6.3.1). */
 void rnic_device_refuse_told(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                              wire_psn psn, uint64_t at_ps);
 

@@ -39,8 +39,8 @@ enum rnic_rx_verdict {
 enum rnic_rx_verdict rnic_rx_check(struct rnic_qp *qp, const struct wire_frame *frame);
 
 /**
- * Is the payload of a NEW SEND or WRITE as long as its place allows? To be asked after its resources
- * are there. False: RC: NAK invalid request.
+ * Is the payload of a NEW SEND or WRITE as long as its place allows? To be asked after its
+ * resources are there. False: RC: NAK invalid request.
  */
 bool rnic_rx_check_length(const struct rnic_qp *qp, const struct wire_frame *frame);
 

@@ -15,8 +15,8 @@
  *
  * Place  between TX build and the wire; acknowledges reach it from the receive-response walk
  * Owns   qp->replay
- * Spec   IBTA Vol 1 9.7.6.1.3 (timeout), 9.7.5.2.8 (RNR NAK), C9-140 ff. (retry counters), 9.7.5.1.9
- *        (implied NAK)
+ * Spec   IBTA Vol 1 9.7.6.1.3 (timeout), 9.7.5.2.8 (RNR NAK), C9-140 ff. (retry counters),
+ *        9.7.5.1.9 (implied NAK)
  * Cost   O(1) a call
  */
 #ifndef RNIC_TX_REPLAY_H

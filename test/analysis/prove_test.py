@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tools that judge the C tests: what they find in C text, and that they notice what is wrong."""
+"""The tools that judge the C tests: what they find in C text, and that they notice errors."""
 
 import os
 import sys

@@ -292,7 +292,7 @@ static void reserved_syndromes_are_ignored(void)
     }
 }
 
-/* Nobody asked for READ data: what is in flight fails with it, a PSN that is not changes nothing. */
+/* Nobody asked for READ data: what is in flight fails with it, another PSN changes nothing. */
 static void answers_to_no_question_are_bad_responses(void)
 {
     static const uint8_t opcodes[] = {WIRE_OP_READ_RESP_FIRST, WIRE_OP_READ_RESP_MIDDLE,
