@@ -31,7 +31,7 @@ static bool tx_may_start(const struct rnic_qp *qp)
         if (asks && replay->reads >= qp->max_rd_atomic)
             return false;
     }
-    if (asks && in_flight > 0 && in_flight + wqe->packets - qp->cur_packet > WIRE_PSNS_MAX)
+    if (asks && in_flight + wqe->packets - qp->cur_packet > WIRE_PSNS_MAX)
         return false;
     /* Out of credit one packet at a time may ask: the peer answers with credits or RNR. */
     return !qp->checks_credits || !tx_uses_receive(wqe) || in_flight == 0 ||
