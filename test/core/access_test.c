@@ -446,6 +446,25 @@ static void a_write_needs_the_pages_of_its_own_packet(void)
     end();
 }
 
+/* One piece without bytes is enough: then the packet carries sizes only. */
+static void a_list_is_backed_when_every_piece_is(void)
+{
+    for (uint32_t first = 0; first < 2; first++)
+        for (uint32_t second = 0; second < 2; second++) {
+            struct rnic_sge sge[2];
+            uint8_t buffer[64];
+            uint64_t done_ps = 0;
+            bool backed;
+
+            begin();
+            sge[0] = (struct rnic_sge){first ? 0x30000 : 0x10000, 32, key[first ? 2 : 0]};
+            sge[1] = (struct rnic_sge){second ? 0x30000 : 0x10000, 32, key[second ? 2 : 0]};
+            CHECK(rnic_access_gather(&path, pd, sge, 2, 0, 64, buffer, &backed, &done_ps));
+            CHECK_EQ(backed, !first && !second);
+            end();
+        }
+}
+
 CHECK_SUITE(access, CHECK_CASE(a_gather_is_the_concatenation_of_its_list),
             CHECK_CASE(a_refused_scatter_writes_nothing),
             CHECK_CASE(a_scatter_puts_each_byte_in_its_place),
@@ -455,4 +474,5 @@ CHECK_SUITE(access, CHECK_CASE(a_gather_is_the_concatenation_of_its_list),
             CHECK_CASE(atomics_on_one_address_follow_each_other),
             CHECK_CASE(access_through_a_window), CHECK_CASE(a_window_has_a_context_of_its_own),
             CHECK_CASE(pages_are_split_at_their_borders),
-            CHECK_CASE(a_write_needs_the_pages_of_its_own_packet))
+            CHECK_CASE(a_write_needs_the_pages_of_its_own_packet),
+            CHECK_CASE(a_list_is_backed_when_every_piece_is))

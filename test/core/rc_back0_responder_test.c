@@ -141,8 +141,32 @@ static void rnr_at_the_end_of_a_message(void)
     }
 }
 
+/* Only what begins a message begins it again; another packet with its PSN is a repeat. */
+static void only_a_beginning_begins_again(void)
+{
+    static const uint8_t opcodes[] = {WIRE_OP_SEND_MIDDLE, WIRE_OP_SEND_LAST, WIRE_OP_WRITE_MIDDLE,
+                                      WIRE_OP_WRITE_LAST};
+
+    for (size_t i = 0; i < sizeof opcodes; i++) {
+        begin(RNIC_RECOVER_GO_BACK_0);
+        card_recv(b, 1, 0, 4 * MTU);
+        give(WIRE_OP_SEND_FIRST, 0, MTU, 0, WIRE_DROP_NONE);
+        give(WIRE_OP_SEND_MIDDLE, 1, MTU, 0, WIRE_DROP_NONE);
+        give(opcodes[i], 0, MTU, MTU, WIRE_DROP_DUPLICATE);
+        give(WIRE_OP_SEND_LAST, 2, MTU, 0, WIRE_DROP_NONE); /* the message goes on */
+        CHECK_EQ(card_expect(b, b->recv_cq, 1, RNIC_WC_SUCCESS).byte_len, 3 * MTU);
+        card_bench_close(&bench);
+    }
+    begin(RNIC_RECOVER_GO_BACK_0); /* another message in its place */
+    card_recv(b, 1, 0, 4 * MTU);
+    give(WIRE_OP_SEND_FIRST, 0, MTU, 0, WIRE_DROP_NONE);
+    give(WIRE_OP_SEND_ONLY, 0, 5, 0, WIRE_DROP_NONE);
+    CHECK_EQ(card_expect(b, b->recv_cq, 1, RNIC_WC_SUCCESS).byte_len, 5);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_back0_responder, CHECK_CASE(a_gap_in_a_message_goes_back_to_its_beginning),
             CHECK_CASE(a_gap_between_messages_is_as_ever),
             CHECK_CASE(a_message_may_begin_again_by_itself),
             CHECK_CASE(what_is_before_the_open_message_is_a_repeat),
-            CHECK_CASE(rnr_at_the_end_of_a_message))
+            CHECK_CASE(rnr_at_the_end_of_a_message), CHECK_CASE(only_a_beginning_begins_again))

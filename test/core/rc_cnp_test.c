@@ -227,8 +227,28 @@ static void windows_die_with_their_queue_pair(void)
     }
 }
 
+/* What arrives at the end of a window is behind it, though the card was not woken before. */
+static void a_mark_at_the_end_of_a_window_opens_the_next(void)
+{
+    for (uint64_t early_ps = 0; early_ps < 2; early_ps++) {
+        struct wire_frame frame;
+
+        open_bench(&rnic_cc_none);
+        frame = card_request(b, WIRE_OP_WRITE_ONLY, 0, 8);
+        frame.tos = WIRE_ECN_CE;
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+        bench.now_ps = INTERVAL_PS - early_ps;
+        frame.psn = wire_psn_add(frame.psn, 1);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+        CHECK_EQ(card_counters(b, b->qpn).cnps_tx, early_ps ? 1 : 2);
+        CHECK_EQ(rnic_next_wake(b->dev), early_ps ? INTERVAL_PS : 2 * INTERVAL_PS);
+        card_bench_close(&bench);
+    }
+}
+
 CHECK_SUITE(rc_cnp, CHECK_CASE(a_marked_packet_is_answered_by_a_cnp), CHECK_CASE(only_ce_counts),
             CHECK_CASE(one_cnp_in_a_window), CHECK_CASE(queue_pairs_have_windows_of_their_own),
             CHECK_CASE(the_latency_of_a_cnp_is_a_parameter),
             CHECK_CASE(a_cnp_cuts_the_rate_and_the_sending),
-            CHECK_CASE(a_cnp_for_nobody_is_dropped), CHECK_CASE(windows_die_with_their_queue_pair))
+            CHECK_CASE(a_cnp_for_nobody_is_dropped), CHECK_CASE(windows_die_with_their_queue_pair),
+            CHECK_CASE(a_mark_at_the_end_of_a_window_opens_the_next))

@@ -146,7 +146,20 @@ static void a_peer_that_counts_no_credits(void)
     card_bench_close(&bench);
 }
 
+/* SEND with invalidate is one of them: it waits until the first answer tells of a receive. */
+static void a_send_with_invalidate_needs_a_credit(void)
+{
+    open_bench(true);
+    receives(0, 2);
+    for (uint32_t i = 0; i < 5; i++)
+        card_post(a, i == 0 ? RNIC_WR_SEND : RNIC_WR_SEND_WITH_INV, i, 0, 0, 100);
+    card_bench_run(&bench, US / 2);
+    CHECK_EQ(card_log_count(&bench, a->station, true), 1); /* nothing is known yet */
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_credit, CHECK_CASE(what_uses_a_receive_goes_by_the_credits),
             CHECK_CASE(the_first_packet_of_a_long_message_asks),
             CHECK_CASE(without_them_all_leave_at_once), CHECK_CASE(a_write_needs_no_credit),
-            CHECK_CASE(a_peer_that_counts_no_credits))
+            CHECK_CASE(a_peer_that_counts_no_credits),
+            CHECK_CASE(a_send_with_invalidate_needs_a_credit))

@@ -205,7 +205,26 @@ static void memory_comes_back(void)
     card_bench_close(&bench);
 }
 
+/* Its last response is built and waits on the card: it leaves, and nobody misses the owner. */
+static void destroy_while_a_response_is_held(void)
+{
+    struct card_options options = card_options_default();
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = 4;
+    card_bench_open(&bench, 2, &options);
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 100);
+    while (rnic_frames_held(b->dev) == 0)
+        card_bench_run(&bench, bench.now_ps + 10000);
+    CHECK_EQ(rnic_destroy_qp(b->dev, b->qpn, bench.now_ps), 0);
+    card_bench_run(&bench, bench.now_ps + 10000000);
+    CHECK_EQ(rnic_frames_held(b->dev), 0);
+    CHECK_EQ(card_log_count(&bench, b->station, false), 1);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_life, CHECK_CASE(reset_with_frames_in_flight), CHECK_CASE(reset_after_a_local_error),
             CHECK_CASE(destroy_with_frames_in_flight), CHECK_CASE(destroy_of_the_responder),
             CHECK_CASE(error_with_frames_in_flight), CHECK_CASE(a_slot_used_again_has_no_old_flags),
-            CHECK_CASE(memory_comes_back))
+            CHECK_CASE(memory_comes_back), CHECK_CASE(destroy_while_a_response_is_held))

@@ -306,6 +306,32 @@ static void a_region_that_goes_before_it_is_sent_again(void)
     }
 }
 
+/* Of a READ's answers 0 and 2 are lost: 3 alone is kept behind the second gap, and closes it. */
+static enum card_tap_verdict lose_0_and_2(struct card_bench *on, struct card_flight *flight)
+{
+    uint64_t nth;
+
+    if (flight->from == a)
+        return CARD_PASS;
+    nth = on->scratch[0]++;
+    return nth == 0 || nth == 2 ? CARD_DROP : CARD_PASS;
+}
+
+static void one_kept_answer_tells_of_the_next_gap(void)
+{
+    struct card_options options = selective();
+
+    open_bench(&options);
+    bench.tap = lose_0_and_2;
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 4 * 1024);
+    card_bench_run(&bench, 90 * US); /* before any timeout */
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_BYTES(a->bytes, b->bytes, 4 * 1024);
+    CHECK_EQ(requests(), 3);
+    CHECK_EQ(card_log_count(&bench, b->station, false), 4 + 2);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
             CHECK_CASE(a_kept_send_may_overflow_the_completion_queue),
             CHECK_CASE(a_kept_request_may_be_refused),
@@ -314,4 +340,5 @@ CHECK_SUITE(rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
             CHECK_CASE(a_report_of_nothing_is_not_believed),
             CHECK_CASE(a_report_behind_a_read_stops_at_it),
             CHECK_CASE(a_read_that_is_kept_is_not_asked_for_again),
-            CHECK_CASE(a_region_that_goes_before_it_is_sent_again))
+            CHECK_CASE(a_region_that_goes_before_it_is_sent_again),
+            CHECK_CASE(one_kept_answer_tells_of_the_next_gap))

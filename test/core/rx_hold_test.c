@@ -85,5 +85,22 @@ static void a_closed_one_holds_nothing(void)
     rnic_rx_hold_clear(&closed);
 }
 
+/* Slots go round: what stands in one is not what lies a turn behind or before it. */
+static void a_slot_holds_its_own_psn_alone(void)
+{
+    struct wire_frame frame = frame_with(40, 10);
+
+    begin();
+    CHECK(rnic_rx_hold_put(&hold, (wire_psn){30}, &frame));
+    CHECK(rnic_rx_hold_has(&hold, (wire_psn){40}));
+    CHECK(!rnic_rx_hold_has(&hold, (wire_psn){40 - 32}));
+    CHECK(!rnic_rx_hold_has(&hold, (wire_psn){40 + 32}));
+    CHECK(rnic_rx_hold_take(&hold, (wire_psn){40 + 32}) == NULL);
+    CHECK_EQ(hold.held, 1);
+    CHECK(rnic_rx_hold_take(&hold, (wire_psn){40}) != NULL);
+    end();
+}
+
 CHECK_SUITE(rx_hold, CHECK_CASE(packets_come_out_by_their_psn_with_their_bytes),
-            CHECK_CASE(what_does_not_fit_is_refused), CHECK_CASE(a_closed_one_holds_nothing))
+            CHECK_CASE(what_does_not_fit_is_refused), CHECK_CASE(a_closed_one_holds_nothing),
+            CHECK_CASE(a_slot_holds_its_own_psn_alone))

@@ -298,28 +298,30 @@ static void a_datagram_stands_behind_its_header(void)
     }
 }
 
-/* The header area fits, the payload's region is gone: not even the header is written. */
+/* The region of the payload or of the header area is gone: not even the other is written. */
 static void a_refused_datagram_moves_no_byte(void)
 {
     uint8_t grh[RNIC_GRH_BYTES];
     struct rnic_rx_place_result r;
 
     card_fill(grh, sizeof grh, 8);
-    for (int phantom = 0; phantom < 2; phantom++) {
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool phantom = (i & 1) != 0, header = (i & 2) != 0;
         struct rnic_sge sge[2];
         const struct rnic_recv_wr wr = {.wr_id = 9, .sg_list = sge, .num_sge = 2};
 
         begin();
         sge[0] = (struct rnic_sge){.addr = CARD_VA, .length = 40, .lkey = b->key};
-        sge[1] = (struct rnic_sge){.addr = CARD_VA + 100, .length = 100, .lkey = b->key ^ 1};
+        sge[1] = (struct rnic_sge){.addr = CARD_VA + 100, .length = 100, .lkey = b->key};
+        sge[header ? 0 : 1].lkey ^= 1;
         CHECK_EQ(rnic_post_recv(b->dev, b->qpn, &wr, 0), 0);
         r = datagram(8, phantom, grh);
         CHECK_EQ(r.placed, RNIC_RX_NAK_OP);
         CHECK(r.has_cqe);
         CHECK_EQ(r.wc.wr_id, 9);
         CHECK_EQ(r.wc.status, RNIC_WC_LOC_PROT_ERR);
-        for (size_t i = 0; i < 40; i++)
-            CHECK_EQ(b->bytes[i], 0);
+        for (size_t k = 0; k < 200; k++)
+            CHECK_EQ(b->bytes[k], 0);
         card_bench_close(&bench);
     }
 }

@@ -277,6 +277,22 @@ static void random_walk(void)
     }
 }
 
+/* A report of what arrived ahead does not take the place of a refusal of the same PSN; it may wait. */
+static void a_report_is_no_refusal(void)
+{
+    open_ring(DEPTH);
+    rnic_rx_respond_defer(&r, psn_at(5), 0x20 | 3, 9, 100);
+    rnic_rx_respond_defer(&r, psn_at(5), 0x60 | WIRE_NAK_SELECTIVE, 7, 200);
+    CHECK_EQ(r.later_syndrome, 0x20 | 3);
+    CHECK_EQ(r.later_msn, 9);
+    rnic_rx_respond_defer(&r, psn_at(6), 0x60 | WIRE_NAK_SELECTIVE, 8, 300);
+    CHECK_EQ(r.later_psn.v, psn_at(6).v);
+    CHECK_EQ(r.later_syndrome, 0x60 | WIRE_NAK_SELECTIVE);
+    CHECK_EQ(r.later_msn, 8);
+    rnic_rx_respond_defer(&r, psn_at(6), 0x20 | 3, 9, 400);
+    CHECK_EQ(r.later_syndrome, 0x20 | 3);
+}
+
 CHECK_SUITE(rx_respond, CHECK_CASE(no_slots_no_room),
             CHECK_CASE(a_ring_that_is_closed_gives_its_memory_back),
             CHECK_CASE(responses_leave_in_psn_order),
@@ -284,4 +300,5 @@ CHECK_SUITE(rx_respond, CHECK_CASE(no_slots_no_room),
             CHECK_CASE(a_repeat_gives_its_slot_up), CHECK_CASE(the_newest_are_remembered),
             CHECK_CASE(repeats_join_what_waits), CHECK_CASE(an_answer_waits_for_what_is_before_it),
             CHECK_CASE(the_newest_answer_is_kept), CHECK_CASE(a_cut_leaves_what_is_before_it),
-            CHECK_CASE(stop_forgets_what_waits_and_nothing_else), CHECK_CASE(random_walk))
+            CHECK_CASE(stop_forgets_what_waits_and_nothing_else), CHECK_CASE(random_walk),
+            CHECK_CASE(a_report_is_no_refusal))

@@ -244,7 +244,47 @@ static void modify_waits_for_memory(void)
     close_bench();
 }
 
+/* The first object of a card needs room for its events, whatever it is. */
+static void a_shared_receive_queue_before_anything_else(void)
+{
+    struct rnic_srq_attr attr = {.max_wr = 8, .max_sge = 1};
+    const struct rnic_config config = {.params = rnic_params_ideal(),
+                                       .cc = &rnic_cc_none,
+                                       .cc_config = {.line_bps = 100000000000}};
+    void *memory = aligned_alloc(64, (rnic_device_bytes() + 63) & ~(size_t)63);
+    struct rnic_device *dev;
+    uint32_t pd, srq = 0xABCDEF;
+
+    CHECK(memory != NULL);
+    dev = rnic_device_init(memory, &config);
+    CHECK(dev != NULL);
+    CHECK_EQ(rnic_alloc_pd(dev, &pd, 0), 0);
+    while (rnic_mem_alloc(&dev->mem, 64) != NULL)
+        continue;
+    dev->events.cap = 0; /* as large as its traces alone: no event of an object fits */
+    CHECK_EQ(rnic_create_srq(dev, pd, &attr, &srq, 0), RNIC_ERR_NOMEM);
+    CHECK_EQ(srq, 0xABCDEF);
+    CHECK_EQ(rnic_dealloc_pd(dev, pd, 0), 0); /* it holds nothing */
+    free(memory);
+}
+
+/* No room for its place in the cache: the queue pair is not made. */
+static void a_queue_pair_without_a_place_in_the_cache(void)
+{
+    const struct rnic_qp_init_attr init = {.max_send_wr = 8, .max_recv_wr = 8};
+    struct rnic_table_qp table = {.cache = {.capacity = 4}};
+    struct rnic_mem mem = {0};
+    struct rnic_qp *qp = NULL;
+
+    CHECK_EQ(rnic_table_qp_add(&table, &mem, 10, &init, &qp), RNIC_ERR_NOMEM);
+    CHECK(qp == NULL);
+    CHECK_EQ(table.live, 0);
+    CHECK(mem.wanted > 0);
+}
+
 CHECK_SUITE(starved, CHECK_CASE(modify_waits_for_memory), CHECK_CASE(protection_domains),
             CHECK_CASE(regions), CHECK_CASE(windows_and_lists_of_pages),
             CHECK_CASE(completion_queues), CHECK_CASE(shared_receive_queues),
-            CHECK_CASE(address_handles), CHECK_CASE(queue_pairs))
+            CHECK_CASE(address_handles), CHECK_CASE(queue_pairs),
+            CHECK_CASE(a_shared_receive_queue_before_anything_else),
+            CHECK_CASE(a_queue_pair_without_a_place_in_the_cache))

@@ -308,12 +308,18 @@ static void a_queue_pair_that_goes_unbinds_its_windows(void)
     struct rnic_mr *over, *mw[3];
 
     begin();
+    rnic_table_mr_remove(&table, region(PD, 0, 10, 0)); /* a slot in no use ... */
     over = region(PD, 0x1000, 0x1000, ALL);
     for (uint32_t i = 0; i < 3; i++) {
+        if (i == 2)
+            rnic_table_mr_remove(&table, region(PD, 0, 10, 0)); /* ... is used again, as all are */
         mw[i] = window(PD);
         CHECK(rnic_table_mr_bind(&table, PD, QPN + i % 2, mw[i]->key, mw[i]->key, over->key, 0x1000,
                                  8, RNIC_ACCESS_REMOTE_READ));
     }
+    rnic_table_mr_remove(&table, region(PD, 0, 10, 0));
+    rnic_table_mr_unbind_qp(&table, QPN + 2); /* has none */
+    CHECK_EQ(over->windows, 3);
     rnic_table_mr_unbind_qp(&table, QPN);
     CHECK_EQ(over->windows, 1);
     CHECK(opened(mw[1]->key, QPN + 1, 0, 0x1000, 8) == over);

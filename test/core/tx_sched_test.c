@@ -276,10 +276,121 @@ static void a_time_that_moved_is_corrected(void)
     free(memory);
 }
 
+/* Without memory the heap stays as it is, and says so. */
+static void a_heap_without_memory(void)
+{
+    struct rnic_params params = rnic_params_ideal();
+    struct rnic_tx_sched sched;
+    struct rnic_mem mem = {0};
+    struct rnic_dma dma = {0};
+    void *memory = aligned_alloc(64, 65536);
+
+    CHECK(memory != NULL);
+    rnic_mem_add(&mem, memory, 1024);
+    rnic_dma_init(&dma, &params);
+    params.tx_fifo_frames = 1;
+    CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+    CHECK(!rnic_tx_sched_reserve(&sched, &mem, 1000));
+    CHECK_EQ(sched.heap_cap, 0);
+    rnic_mem_add(&mem, (uint8_t *)memory + 1024, 65536 - 1024);
+    CHECK(rnic_tx_sched_reserve(&sched, &mem, 1000));
+    CHECK(sched.heap_cap >= 2000); /* requests and responses */
+    CHECK(rnic_tx_sched_reserve(&sched, &mem, 1000));
+    free(memory);
+}
+
+/* Both flows of a queue pair at the same time: its requests first, whichever came first. */
+static void requests_go_before_responses(void)
+{
+    static struct rnic_wqe wqe = {.length = 1};
+    struct rnic_params params = rnic_params_ideal();
+    void *memory = aligned_alloc(64, 65536);
+
+    CHECK(memory != NULL);
+    for (uint32_t first = 0; first < 2; first++) {
+        struct rnic_qp qp = {.mtu_bytes = 1024, .mtu_shift = 10};
+        struct rnic_tx_flow *flows[2] = {&qp.request, &qp.response};
+        struct rnic_resource *resource;
+        struct rnic_tx_sched sched;
+        struct rnic_mem mem = {0};
+        struct rnic_dma dma = {0};
+
+        rnic_mem_add(&mem, memory, 65536);
+        rnic_dma_init(&dma, &params);
+        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        CHECK(rnic_rx_respond_open(&qp.respond, &mem, 1));
+        resource = rnic_rx_respond_add(&qp.respond);
+        resource->packets = 1;
+        resource->length = 1;
+        rnic_rx_respond_queue(&qp.respond, resource, 0, 1);
+        qp.sq.slots = (uint8_t *)&wqe;
+        qp.sq.head = 1;
+        qp.request = (struct rnic_tx_flow){.qp = &qp, .kind = RNIC_FLOW_REQUEST};
+        qp.response = (struct rnic_tx_flow){.qp = &qp, .kind = RNIC_FLOW_RESPONSE};
+        rnic_tx_sched_add(&sched, flows[first], 1000, 0);
+        rnic_tx_sched_add(&sched, flows[1 - first], 1000, 0);
+        CHECK_EQ(sched.heap_n, 2);
+        rnic_tx_sched_advance(&sched, 999);
+        CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 999).what, RNIC_PICK_NOTHING);
+        rnic_tx_sched_advance(&sched, 1000);
+        CHECK(rnic_tx_sched_pick(&sched, 0xFF, 1000).flow == &qp.request);
+        CHECK(rnic_tx_sched_pick(&sched, 0xFF, 1000).flow == &qp.response);
+        CHECK_EQ(rnic_tx_sched_pick(&sched, 0xFF, 1000).what, RNIC_PICK_NOTHING);
+    }
+    free(memory);
+}
+
+/* A paced packet is asked for a look-ahead before its time, and not before it was known. */
+static void a_paced_packet_is_asked_for_in_time(void)
+{
+    static const struct {
+        uint64_t next_ps, pull_ps, cause_ps;
+    } cases[] = {
+        {0, 1000 + 70000, 1000}, /* its time has come long ago: pulled when it is here */
+        {1000 + 70000, 1000 + 70000, 1000},
+        {90000, 90000, 1000}, /* within the look-ahead from the beginning */
+        {120000, 120000, 1000},
+        {121000, 121000, 1000},
+        {121001, 121001, 1001},
+        {1000000, 1000000, 1000000 - 120000},
+    };
+    static struct rnic_wqe wqe = {.length = 1, .flags = RNIC_SEND_INLINE};
+    struct rnic_params params = rnic_params_ideal();
+    void *memory = aligned_alloc(64, 65536);
+
+    CHECK(memory != NULL);
+    params.dma_read_latency_ps = 50000; /* of a fetch, and of the payload */
+    params.tx_latency_ps = 20000;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rnic_qp qp = {.mtu_bytes = 1024, .mtu_shift = 10};
+        struct rnic_tx_sched sched;
+        struct rnic_mem mem = {0};
+        struct rnic_dma dma = {0};
+
+        rnic_mem_add(&mem, memory, 65536);
+        rnic_dma_init(&dma, &params);
+        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        CHECK_EQ(sched.lookahead_ps, 70000);
+        sched.lookahead_ps = 120000;
+        qp.sq.slots = (uint8_t *)&wqe;
+        qp.sq.head = 1;
+        qp.request.qp = &qp;
+        qp.rate_next_ps = cases[i].next_ps;
+        rnic_tx_sched_add(&sched, &qp.request, 1000, 0);
+        CHECK_EQ(qp.request.pull_ps, cases[i].pull_ps);
+        CHECK_EQ(qp.request.cause_ps, cases[i].cause_ps);
+    }
+    free(memory);
+}
+
 CHECK_SUITE(tx_sched, CHECK_CASE(queue_pairs_take_turns_a_packet_each),
             CHECK_CASE(classes_take_turns_and_a_paused_one_stands_still),
             CHECK_CASE(raw_frames_take_turns_with_queue_pairs),
             CHECK_CASE(a_held_frame_is_overtaken),
             CHECK_CASE(a_pull_too_early_gives_the_blank_back),
             CHECK_CASE(limited_queue_pairs_leave_in_the_order_of_their_times),
-            CHECK_CASE(a_time_that_moved_is_corrected))
+            CHECK_CASE(a_time_that_moved_is_corrected), CHECK_CASE(a_heap_without_memory),
+            CHECK_CASE(requests_go_before_responses),
+            CHECK_CASE(a_paced_packet_is_asked_for_in_time))
