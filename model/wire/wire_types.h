@@ -29,7 +29,11 @@
 #define WIRE_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WIRE_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* On the path of every packet, and called from seldom ones too: the compiler would not see it. */
+#ifdef __OPTIMIZE__
 #define WIRE_HOT static inline __attribute__((always_inline))
+#else
+#define WIRE_HOT static inline /* once, as a debugger and the coverage of branches want it */
+#endif
 /* Seldom called, from such a path: kept out of it. */
 #define WIRE_COLD static __attribute__((cold, noinline))
 #else
