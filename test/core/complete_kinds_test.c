@@ -328,6 +328,26 @@ static void a_full_completion_queue_in_sqe(void)
     card_bench_close(&bench);
 }
 
+/* The queue is full before: not even the error itself finds room. */
+static void a_full_completion_queue_before_sqe(void)
+{
+    struct card_options options = card_options_ideal();
+
+    options.type = RNIC_QPT_UC;
+    options.cqe = 1;
+    card_bench_open(&bench, 2, &options);
+    send_somewhere(0, false);
+    send_somewhere(1, true);
+    send_somewhere(2, false);
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(card_state(a, a->qpn), RNIC_QPS_ERR); /* and not SQE */
+    card_expect(a, a->send_cq, 0, RNIC_WC_SUCCESS);
+    card_expect_none(a, a->send_cq);
+    CHECK_EQ(a->events[RNIC_EVENT_QP_FATAL], 1);
+    CHECK_EQ(modify(a, RNIC_QPS_RTS), RNIC_ERR_INVAL);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(complete_kinds, CHECK_CASE(each_opcode_has_its_own),
             CHECK_CASE(local_operations_complete_in_order),
             CHECK_CASE(a_local_operation_waits_in_sqd), CHECK_CASE(a_local_operation_that_fails),
@@ -336,4 +356,5 @@ CHECK_SUITE(complete_kinds, CHECK_CASE(each_opcode_has_its_own),
             CHECK_CASE(the_last_request_of_a_shared_queue),
             CHECK_CASE(a_refusal_leaves_what_is_owed),
             CHECK_CASE(an_error_of_its_own_answers_no_more),
-            CHECK_CASE(a_full_completion_queue_in_sqe))
+            CHECK_CASE(a_full_completion_queue_in_sqe),
+            CHECK_CASE(a_full_completion_queue_before_sqe))
