@@ -210,7 +210,7 @@ void rnic_complete_drain(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     qp->sq_end = qp->sq_cur;
     while (qp->sq_end != qp->sq.head && rnic_ring_wqe(&qp->sq, qp->sq_end)->started)
         qp->sq_end++;
-    if (qp->sq_cur == qp->sq_end)
+    if (!rnic_device_may_send(qp)) /* selective repeat: a lost packet may still be in line */
         rnic_tx_sched_remove(&dev->sched, &qp->request);
     complete_drained(dev, qp, now_ps);
 }

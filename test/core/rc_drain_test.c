@@ -52,6 +52,31 @@ static void a_drain_that_is_called_off_is_not_told(void)
     card_bench_close(&bench);
 }
 
+static enum card_tap_verdict drop_the_first(struct card_bench *on, struct card_flight *flight)
+{
+    return flight->from == a && on->scratch[0]++ == 0 ? CARD_DROP : CARD_PASS;
+}
+
+/* All was sent, and a lost packet stands in line behind a pause: it was started, so it goes on. */
+static void a_lost_packet_in_line_is_sent_all_the_same(void)
+{
+    open_bench(RNIC_RECOVER_SELECTIVE, 0);
+    bench.tap = drop_the_first;
+    card_write(a, 1, 0, 0, 100);
+    card_bench_run(&bench, US);
+    a->ready_classes = 0;
+    card_bench_run(&bench, 400 * US);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 1);
+    CHECK_EQ(modify(a, RNIC_QPS_SQD, (struct rnic_qp_attr){.en_sqd_async_notify = true},
+                    RNIC_QP_EN_SQD_ASYNC_NOTIFY),
+             0);
+    a->ready_classes = 0xFF;
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(a->events[RNIC_EVENT_SQ_DRAINED], 1);
+    card_bench_close(&bench);
+}
+
 /* ---- retry timer and counters ---- */
 
 static void the_timer_runs_anew_where_it_runs(void)
@@ -171,6 +196,7 @@ static void reads_need_a_limit_wherever_they_may_be_sent(void)
 }
 
 CHECK_SUITE(rc_drain, CHECK_CASE(a_drain_that_is_called_off_is_not_told),
+            CHECK_CASE(a_lost_packet_in_line_is_sent_all_the_same),
             CHECK_CASE(the_timer_runs_anew_where_it_runs),
             CHECK_CASE(a_receiver_not_ready_is_waited_for_all_the_same),
             CHECK_CASE(selective_repeat_keeps_its_timeouts),
