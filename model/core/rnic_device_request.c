@@ -199,11 +199,14 @@ static enum wire_drop rx_data(struct rnic_device *dev, struct rnic_qp *qp,
     if (WIRE_UNLIKELY(result.placed != RNIC_RX_PLACED))
         return rx_not_placed(dev, qp, &result, at_ps);
     rx_accepted(dev, qp, frame, &result);
-    if ((frame->bth_flags & WIRE_BTH_ACKREQ) && qp->type == RNIC_QPT_RC)
-        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
-    if (result.has_cqe)
+    if (result.has_cqe) {
         rnic_complete_recv(dev, qp, &result.wc, (frame->bth_flags & WIRE_BTH_SE) != 0,
                            result.placed_ps);
+        if (WIRE_UNLIKELY(qp->state == RNIC_QPS_ERR))
+            return WIRE_DROP_NONE; /* no room for its completion: the peer is not told it is done */
+    }
+    if ((frame->bth_flags & WIRE_BTH_ACKREQ) && qp->type == RNIC_QPT_RC)
+        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
     return WIRE_DROP_NONE;
 }
 

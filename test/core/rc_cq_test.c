@@ -217,7 +217,8 @@ static void a_full_cq_is_an_error_of_cq_and_queue_pair(void)
     card_expect(b, b->recv_cq, 0, RNIC_WC_SUCCESS);
     card_expect(b, b->recv_cq, 1, RNIC_WC_SUCCESS);
     card_expect_none(b, b->recv_cq);
-    CHECK_EQ(card_state(a, a->qpn), RNIC_QPS_ERR); /* nobody answers any more */
+    card_expect(a, a->send_cq, 2, RNIC_WC_RETRY_EXC_ERR); /* nobody answers any more */
+    CHECK_EQ(card_state(a, a->qpn), RNIC_QPS_ERR);
     card_bench_close(&bench);
 }
 
