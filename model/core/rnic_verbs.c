@@ -275,7 +275,8 @@ static void verbs_apply(struct rnic_device *dev, struct rnic_qp *qp, unsigned ma
     if (mask & RNIC_QP_RATE_LIMIT) {
         qp->rate_limit_bps = qp->attr.rate_limit_bps;
         qp->rate_next_ps = 0;
-        rnic_tx_sched_remove(&dev->sched, &qp->request); /* its time came from the old rate */
+        rnic_tx_sched_remove(&dev->sched, &qp->request); /* their times came from the old rate */
+        rnic_tx_sched_remove(&dev->sched, &qp->response);
     }
     if (qp->state != RNIC_QPS_SQD)
         return;

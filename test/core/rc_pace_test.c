@@ -55,6 +55,25 @@ static void a_static_rate_spaces_packets(void)
     }
 }
 
+/* A new rate counts at once, also for READ responses that waited for the time of the old one. */
+static void a_new_rate_counts_for_responses_too(void)
+{
+    struct card_options options = pace_options();
+
+    card_bench_open(&bench, 2, &options);
+    CHECK_EQ(modify(b, RNIC_QPS_RTS, (struct rnic_qp_attr){.rate_limit_bps = 1000000},
+                    RNIC_QP_RATE_LIMIT),
+             0);
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 3000);
+    card_bench_run(&bench, US);
+    CHECK_EQ(card_log_count(&bench, b->station, false), 1);
+    CHECK_EQ(
+        modify(b, RNIC_QPS_RTS, (struct rnic_qp_attr){.rate_limit_bps = 0}, RNIC_QP_RATE_LIMIT), 0);
+    card_bench_run(&bench, 10 * US);
+    CHECK_EQ(card_log_count(&bench, b->station, false), 3);
+    card_bench_close(&bench);
+}
+
 /* On a card that takes time, too: asked for ahead, so that the space is the rate's alone. */
 static void a_static_rate_hides_the_latencies(void)
 {
@@ -219,6 +238,7 @@ static void go_back_0_waits_from_the_last_sign_of_life(void)
 }
 
 CHECK_SUITE(rc_pace, CHECK_CASE(a_static_rate_spaces_packets),
+            CHECK_CASE(a_new_rate_counts_for_responses_too),
             CHECK_CASE(a_static_rate_hides_the_latencies),
             CHECK_CASE(a_shallow_fifo_limits_read_responses), CHECK_CASE(packets_are_numbered_on),
             CHECK_CASE(a_change_in_sqd_keeps_the_place_in_line), CHECK_CASE(who_has_a_rate),
