@@ -24,7 +24,7 @@ static void OnAsync(RnicHosts *hosts, const struct rnic_event &event)
     {
         uint32_t left;
         hosts->verbs[0]->QuerySrq(event.srq, nullptr, &left);
-        std::cout << "host 0: only " << left << " receives left, 4 more" << std::endl;
+        std::cout << "host 0: only " << left << " left, 4 more" << std::endl;
         Stock(hosts, event.srq, 4, 4);
     }
 }
@@ -53,14 +53,17 @@ int main(int argc, char *argv[])
         hosts.verbs[peer]->CreateQp(hosts.pd[peer], hosts.cq[peer], 4, &qp[peer]);
         RnicVerbs::Connect(hosts.verbs[peer], qp[peer], hosts.verbs[0], server);
     }
-    for (uint32_t peer : {1, 2, 3})
+    auto greet = [&](const char *text)
     {
-        for (const char *text : {"first", "second"})
+        for (uint32_t peer : {1, 2, 3})
         {
             const std::string line = std::string(text) + " of host " + std::to_string(peer);
             hosts.verbs[peer]->PostSendInline(qp[peer], 1, line.c_str(), uint32_t(line.size() + 1));
         }
-    }
+    };
+    greet("first");
+    Simulator::Schedule(MicroSeconds(20),
+                        [&]() { greet("second"); }); // after the stock is filled up
     hosts.Run();
 
     int got = 0;

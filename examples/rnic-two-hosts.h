@@ -60,8 +60,10 @@ struct RnicHosts
         return qp;
     }
 
-    /** Run for 100 us, longer than any of it takes: a completion is seen once the card has shown it,
-     * which is after the last thing that happens to a frame. */
+    /**
+     * Run for 100 us, longer than any of it takes: the host sees a completion some time after the
+     * last thing that happens to a frame.
+     */
     void Run()
     {
         ns3::Simulator::Stop(ns3::MicroSeconds(100));
