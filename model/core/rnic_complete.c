@@ -105,10 +105,7 @@ void rnic_complete_sends(struct rnic_device *dev, struct rnic_qp *qp, uint64_t a
 static void complete_stop_requests(struct rnic_device *dev, struct rnic_qp *qp)
 {
     rnic_tx_sched_remove(&dev->sched, &qp->request);
-    qp->replay.psn_una = qp->replay.psn_next = qp->replay.psn_sent;
-    qp->replay.reads = 0;
-    qp->replay.rnr_wait = false;
-    qp->replay.deadline_ps = WIRE_NEVER;
+    rnic_tx_replay_stop(&qp->replay);
     rnic_tx_sack_reset(&qp->sack, qp->replay.psn_una);
     rnic_rx_hold_clear(&qp->held_responses);
     rnic_device_watch(dev, qp);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rnic_rx_respond.h"
 
+#include "rnic_verbs.h"
+
 static bool respond_pending(const struct rnic_resource *resource)
 {
     return resource->next != resource->end;
@@ -33,6 +35,27 @@ bool rnic_rx_respond_open(struct rnic_rx_respond *respond, struct rnic_mem *mem,
         return false;
     *respond = (struct rnic_rx_respond){.ring = ring, .depth = depth};
     return true;
+}
+
+int rnic_rx_respond_resize(struct rnic_rx_respond *respond, struct rnic_mem *mem, uint32_t depth)
+{
+    struct rnic_rx_respond fresh = {0};
+
+    if (depth == respond->depth)
+        return 0;
+    if (respond->pending > 0 || respond->held) /* what waits for later, waits for one of these */
+        return RNIC_ERR_BUSY;
+    if (!rnic_rx_respond_open(&fresh, mem, depth))
+        return RNIC_ERR_NOMEM;
+    if (respond->depth > 0) {
+        uint32_t n = respond_count(respond) < depth ? respond_count(respond) : depth;
+
+        for (fresh.made = 0; fresh.made < n; fresh.made++)
+            fresh.ring[fresh.made] = *respond_at(respond, n - 1 - fresh.made);
+        rnic_rx_respond_close(respond, mem);
+    }
+    *respond = fresh;
+    return 0;
 }
 
 void rnic_rx_respond_close(struct rnic_rx_respond *respond, struct rnic_mem *mem)

@@ -55,6 +55,11 @@ struct rnic_rx_respond {
 
 /** Have a ring of @p depth (0: none) at the transition to RTR. @return false: out of memory. */
 bool rnic_rx_respond_open(struct rnic_rx_respond *respond, struct rnic_mem *mem, uint32_t depth);
+/**
+ * Another depth: at RTR a new ring, in SQD the newest remembered answers move along.
+ * @return 0, RNIC_ERR_NOMEM, RNIC_ERR_BUSY: responses are still to leave; nothing changed
+ */
+int rnic_rx_respond_resize(struct rnic_rx_respond *respond, struct rnic_mem *mem, uint32_t depth);
 /** Forget all and give the ring back. */
 void rnic_rx_respond_close(struct rnic_rx_respond *respond, struct rnic_mem *mem);
 /** Nothing waits to be sent any more (error, reset). */

@@ -38,21 +38,43 @@ static void replay_rearm(struct rnic_tx_replay *replay, uint64_t now_ps)
     replay->deadline_ps = idle ? WIRE_NEVER : replay_deadline_ps(replay, now_ps);
 }
 
+static void replay_set(struct rnic_tx_replay *replay, uint8_t timeout, uint8_t retry_cnt,
+                       uint8_t rnr_retry)
+{
+    WIRE_ASSERT(timeout < 32 && retry_cnt < 8 && rnr_retry < 8);
+    replay->retry_max = replay->retry_left = retry_cnt;
+    replay->rnr_max = replay->rnr_left = rnr_retry;
+    if (!replay->selective) /* that has its own */
+        replay->timeout_ps = timeout == 0 ? 0 : (uint64_t)REPLAY_TIMEOUT_UNIT_PS << timeout;
+}
+
 void rnic_tx_replay_init(struct rnic_tx_replay *replay, wire_psn psn, uint8_t timeout,
                          uint8_t retry_cnt, uint8_t rnr_retry)
 {
-    WIRE_ASSERT(timeout < 32 && retry_cnt < 8 && rnr_retry < 8);
     *replay = (struct rnic_tx_replay){
         .psn_una = psn,
         .psn_next = psn,
         .psn_sent = psn,
-        .retry_max = retry_cnt,
-        .retry_left = retry_cnt,
-        .rnr_max = rnr_retry,
-        .rnr_left = rnr_retry,
-        .timeout_ps = timeout == 0 ? 0 : (uint64_t)REPLAY_TIMEOUT_UNIT_PS << timeout,
         .deadline_ps = WIRE_NEVER,
     };
+    replay_set(replay, timeout, retry_cnt, rnr_retry);
+}
+
+void rnic_tx_replay_change(struct rnic_tx_replay *replay, uint8_t timeout, uint8_t retry_cnt,
+                           uint8_t rnr_retry, uint64_t now_ps)
+{
+    replay_set(replay, timeout, retry_cnt, rnr_retry);
+    if (!replay->selective && !replay->rnr_wait && rnic_tx_replay_in_flight(replay) > 0)
+        replay->deadline_ps = replay_deadline_ps(replay, now_ps);
+    replay_check(replay);
+}
+
+void rnic_tx_replay_stop(struct rnic_tx_replay *replay)
+{
+    replay->psn_una = replay->psn_next = replay->psn_sent;
+    replay->reads = 0;
+    replay->rnr_wait = false;
+    replay->deadline_ps = WIRE_NEVER;
 }
 
 uint64_t rnic_tx_replay_rnr_ps(uint8_t code)

@@ -70,6 +70,16 @@ void rnic_tx_replay_resent(struct rnic_tx_replay *replay, uint64_t now_ps);
 /** The peer misses psn_una: once a loss event. @return RESEND, RETRY_EXC, or NOTHING: repeated. */
 enum rnic_tx_replay_verdict rnic_tx_replay_lost(struct rnic_tx_replay *replay);
 
+/**
+ * SQD: timer and counters of rnic_tx_replay_init anew, in the middle of things. A timer that runs
+ * starts again; an RNR wait goes on; selective repeat keeps its timeouts.
+ */
+void rnic_tx_replay_change(struct rnic_tx_replay *replay, uint8_t timeout, uint8_t retry_cnt,
+                           uint8_t rnr_retry, uint64_t now_ps);
+
+/** Nothing is waited for any more (error, reset): all that was sent is over. */
+void rnic_tx_replay_stop(struct rnic_tx_replay *replay);
+
 /** RNR timer code 0..31 in picoseconds (IBTA table 45; code 0 is the longest). */
 uint64_t rnic_tx_replay_rnr_ps(uint8_t code);
 

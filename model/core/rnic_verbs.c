@@ -124,32 +124,6 @@ static void verbs_keep_attr(struct rnic_qp_attr *kept, const struct rnic_qp_attr
 #undef KEEP
 }
 
-/*
- * Responder resources for the depth asked: at RTR new ones, in SQD the newest remembered answers
- * move along. @return 0, RNIC_ERR_NOMEM or RNIC_ERR_BUSY: nothing changed
- */
-static int verbs_respond_depth(struct rnic_device *dev, struct rnic_qp *qp, uint32_t depth)
-{
-    struct rnic_rx_respond *old = &qp->respond, fresh = {0};
-
-    if (depth == old->depth)
-        return 0;
-    if (old->pending > 0 || old->held) /* what is put off for later waits behind one of these */
-        return RNIC_ERR_BUSY;
-    if (!rnic_rx_respond_open(&fresh, &dev->mem, depth))
-        return RNIC_ERR_NOMEM;
-    if (old->depth > 0) {
-        uint32_t n = old->made < old->depth ? old->made : old->depth;
-
-        n = n < depth ? n : depth;
-        for (fresh.made = 0; fresh.made < n; fresh.made++)
-            fresh.ring[fresh.made] = old->ring[(old->made - n + fresh.made) % old->depth];
-        rnic_rx_respond_close(old, &dev->mem);
-    }
-    qp->respond = fresh;
-    return 0;
-}
-
 /* Packets of path MTU 1 << shift in its window, at least one. */
 static uint32_t verbs_window(const struct rnic_device *dev, const struct rnic_qp *qp,
                              uint32_t mtu_shift)
@@ -203,7 +177,7 @@ static int verbs_prepare(struct rnic_device *dev, struct rnic_qp *qp,
     if (selective && !verbs_selective_open(dev, qp, attr->path_mtu_bytes))
         return RNIC_ERR_NOMEM;
     if (mask & RNIC_QP_MAX_DEST_RD_ATOMIC)
-        err = verbs_respond_depth(dev, qp, attr->max_dest_rd_atomic);
+        err = rnic_rx_respond_resize(&qp->respond, &dev->mem, attr->max_dest_rd_atomic);
     if (err < 0 && selective)
         verbs_selective_close(dev, qp);
     return err;
@@ -249,22 +223,6 @@ static void verbs_to_rts(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     qp->max_in_flight = verbs_window(dev, qp, qp->mtu_shift);
 }
 
-/* SQD: the retry timer and its counters as asked from now on. */
-static void verbs_retries(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_ps)
-{
-    const struct rnic_qp_attr *attr = &qp->attr;
-    struct rnic_tx_replay *replay = &qp->replay, fresh;
-
-    rnic_tx_replay_init(&fresh, replay->psn_una, attr->timeout, attr->retry_cnt, attr->rnr_retry);
-    if (!replay->selective) /* that has its own */
-        replay->timeout_ps = fresh.timeout_ps;
-    replay->retry_max = replay->retry_left = fresh.retry_max;
-    replay->rnr_max = replay->rnr_left = fresh.rnr_max;
-    if (!replay->selective && !replay->rnr_wait && rnic_tx_replay_in_flight(replay) > 0)
-        replay->deadline_ps = replay->timeout_ps == 0 ? WIRE_NEVER : now_ps + replay->timeout_ps;
-    rnic_device_watch(dev, qp);
-}
-
 /* Attributes that take effect at once, in whatever state. */
 static void verbs_apply(struct rnic_device *dev, struct rnic_qp *qp, unsigned mask, uint64_t now_ps)
 {
@@ -282,8 +240,11 @@ static void verbs_apply(struct rnic_device *dev, struct rnic_qp *qp, unsigned ma
         return;
     if (mask & RNIC_QP_AV)
         verbs_address(dev, qp);
-    if (mask & (RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY))
-        verbs_retries(dev, qp, now_ps);
+    if (mask & (RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY)) {
+        rnic_tx_replay_change(&qp->replay, qp->attr.timeout, qp->attr.retry_cnt, qp->attr.rnr_retry,
+                              now_ps);
+        rnic_device_watch(dev, qp);
+    }
 }
 
 /* In its new state: what was held up may go. */
