@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define ACCESS_HASH_SHIFT 58
+static_assert(RNIC_ACCESS_ATOMICS == 1u << (64 - ACCESS_HASH_SHIFT), "a slot for every hash");
+
 /* Part of a message in one entry of a list, or of a remote range. */
 struct access_piece {
     struct rnic_mr *mr;
@@ -211,7 +214,7 @@ bool rnic_access_atomic(const struct rnic_access_path *path, struct rnic_access_
                         uint32_t rkey, uint64_t va, const struct rnic_access_atomic *op,
                         uint64_t *orig, uint64_t *done_ps)
 {
-    uint64_t *over_ps = &path->atomics[(va >> 3) * 0x9E3779B97F4A7C15u >> 58];
+    uint64_t *over_ps = &path->atomics[(va >> 3) * 0x9E3779B97F4A7C15u >> ACCESS_HASH_SHIFT];
     uint64_t at_ps = *done_ps;
     struct rnic_mr *mr;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /**
  * @file
- * Descriptor rings and doorbells: send, receive and completion queues in host memory.
+ * Descriptor rings and doorbells: send and receive queues in host memory.
  *
  * A ring is a power of two of equal slots with free-running counters: `head` is where the producer
  * writes next, `tail` the oldest slot still in use. Every field of a slot is written afresh when it

@@ -42,16 +42,6 @@ bool rnic_rx_place_request(struct rnic_qp *qp, const struct wire_frame *frame,
     return qp->srq != NULL && rnic_table_srq_take(qp->srq, &qp->rq, events, now_ps);
 }
 
-/* Would rnic_table_mr_invalidate do it? Asked before any byte is moved. */
-static bool place_can_invalidate(const struct rnic_qp *qp, const struct rnic_table_mr *mrs,
-                                 uint32_t key)
-{
-    const struct rnic_mr *mr = rnic_table_mr_find(mrs, key);
-
-    return mr != NULL && mr->is_window &&
-           rnic_table_mr_check(mrs, key, qp->pd, qp->qpn, 0, mr->va, 0) != NULL;
-}
-
 static enum rnic_rx_placed place_send(struct rnic_qp *qp, const struct wire_frame *frame,
                                       const struct wire_opcode *op,
                                       const struct rnic_access_path *path, uint32_t rq_fetch_bytes,
@@ -68,7 +58,8 @@ static enum rnic_rx_placed place_send(struct rnic_qp *qp, const struct wire_fram
             place_consume(qp, RNIC_WC_LOC_LEN_ERR, result);
         return RNIC_RX_NAK_INVALID;
     }
-    if ((op->has & WIRE_HAS_IETH) && !place_can_invalidate(qp, path->mrs, frame->imm)) {
+    if ((op->has & WIRE_HAS_IETH) && /* asked before any byte is moved */
+        rnic_table_mr_bound(path->mrs, qp->pd, qp->qpn, frame->imm) == NULL) {
         place_consume(qp, RNIC_WC_LOC_QP_OP_ERR, result);
         return RNIC_RX_NAK_OP;
     }

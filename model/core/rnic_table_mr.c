@@ -169,11 +169,21 @@ bool rnic_table_mr_bind(struct rnic_table_mr *table, uint32_t pd, uint32_t qpn, 
     return true;
 }
 
-bool rnic_table_mr_invalidate(struct rnic_table_mr *table, uint32_t pd, uint32_t qpn, uint32_t key)
+struct rnic_mr *rnic_table_mr_bound(const struct rnic_table_mr *table, uint32_t pd, uint32_t qpn,
+                                    uint32_t key)
 {
     struct rnic_mr *window = rnic_table_mr_find(table, key);
 
     if (window == NULL || window->region == NULL || window->pd != pd || window->qpn != qpn)
+        return NULL;
+    return window;
+}
+
+bool rnic_table_mr_invalidate(struct rnic_table_mr *table, uint32_t pd, uint32_t qpn, uint32_t key)
+{
+    struct rnic_mr *window = rnic_table_mr_bound(table, pd, qpn, key);
+
+    if (window == NULL)
         return false;
     mr_unbind(table, window);
     return true;

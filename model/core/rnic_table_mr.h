@@ -10,8 +10,8 @@
  * In     key, address, length, protection domain, permission wanted
  * Out    the region, or why not
  * Owns   regions, protection domains, the key cache
- * Spec   IBTA Vol 1 10.6 (memory management), 11.2.8; C10-xx checks in the order key, PD,
- *        permission, bounds
+ * Spec   IBTA Vol 1 10.6 (memory management), 11.2.8; checks in the order key, PD, permission,
+ *        bounds
  * Cost   O(1): one index, no hash
  */
 #ifndef RNIC_TABLE_MR_H
@@ -138,9 +138,16 @@ bool rnic_table_mr_bind(struct rnic_table_mr *table, uint32_t pd, uint32_t qpn, 
                         uint32_t access);
 
 /**
- * Unbind the window of exactly this @p key, bound by queue pair @p qpn, as LOCAL_INV and SEND with
- * invalidate ask. @return false: nothing changed; another key, unbound, or no window: a region that
- * was registered with rnic_reg_mr is not invalidated (IBTA 10.6.5, only fast registrations are).
+ * The window of exactly this @p key, bound by queue pair @p qpn: what it may invalidate.
+ * @return NULL: another key, unbound, or no window: a region that was registered with rnic_reg_mr
+ *         is not invalidated (IBTA 10.6.5, only fast registrations are).
+ */
+struct rnic_mr *rnic_table_mr_bound(const struct rnic_table_mr *table, uint32_t pd, uint32_t qpn,
+                                    uint32_t key);
+
+/**
+ * Unbind that window, as LOCAL_INV and SEND with invalidate ask. @return false: there is none,
+ * nothing changed.
  */
 bool rnic_table_mr_invalidate(struct rnic_table_mr *table, uint32_t pd, uint32_t qpn, uint32_t key);
 

@@ -81,8 +81,8 @@ struct rnic_qp {
     uint8_t mtu_shift;
     bool sq_failed; /* a work request can not be sent: stop there */
     bool sig_all;
-    bool has_rules;      /* something but plain SEND and WRITE was posted, or it checks
- credits, or repeats selectively */
+    bool has_rules;      /* posted was more than SEND and WRITE, or it checks credits or repeats
+                            selectively */
     bool checks_credits; /* of the peer, before a message that uses a receive request */
     bool drain_told;     /* SQD: RNIC_EVENT_SQ_DRAINED is given, or nobody asked for it */
     uint8_t max_rd_atomic;
@@ -91,8 +91,8 @@ struct rnic_qp {
 
     struct rnic_tx_replay replay;
     struct rnic_tx_sack sack;
-    uint64_t rd_placed_ps; /* data of that READ so far is visible */
     uint32_t rd_una;       /* oldest READ or atomic sent and not complete, while replay.reads > 0 */
+    uint64_t rd_placed_ps; /* data of that READ so far is visible */
     uint32_t ssn_post;     /* of the next message posted */
     uint32_t ssn_limit;    /* messages up to this one have a receive request at the peer */
     uint64_t rate_limit_bps; /* 0: none */

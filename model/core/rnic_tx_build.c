@@ -146,7 +146,6 @@ void rnic_tx_build_response(const struct rnic_tx_build_params *params, const str
     frame->dest_qpn = qp->dest_qpn;
     frame->psn = wire_psn_add(resource->psn, packet);
     frame->bth_flags = 0;
-    frame->syndrome = WIRE_AETH_ACK | WIRE_AETH_NO_CREDITS;
     frame->msn = resource->msn;
     if (resource->opcode == WIRE_OP_READ_REQUEST) {
         frame->opcode = build_responses[build_position(packet, resource->packets)];

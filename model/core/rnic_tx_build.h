@@ -36,7 +36,7 @@ void rnic_tx_build_request(const struct rnic_tx_build_params *params, const stru
 
 /**
  * Fill @p frame with response number @p packet of a READ or with that of an atomic; payload_bytes
- * is set, payload is not; the AETH has no credits.
+ * is set, payload and syndrome (the credits) are not.
  */
 void rnic_tx_build_response(const struct rnic_tx_build_params *params, const struct rnic_qp *qp,
                             const struct rnic_resource *resource, uint32_t packet, uint16_t ip_id,

@@ -4,7 +4,6 @@
 
 #include "rnic_cq_write.h"
 
-#define OBJECTS_MESSAGE_MAX 0x80000000u /* 2^31 bytes */
 #define OBJECTS_PAGE_MIN 4096u
 #define OBJECTS_QP_EVENTS 6u /* FATAL, REQ_ERR, ACCESS_ERR, COMM_EST, SQ_DRAINED, LAST_WQE */
 #define OBJECTS_CQ_EVENTS 2u /* CQ, CQ_ERR */
@@ -25,7 +24,7 @@ bool rnic_verbs_length(const struct rnic_sge *sges, uint32_t n, uint32_t max, ui
         return false;
     for (uint32_t i = 0; i < n; i++)
         *length += sges[i].length;
-    return *length <= OBJECTS_MESSAGE_MAX;
+    return *length <= WIRE_MESSAGE_MAX;
 }
 
 /* ---- protection domains and regions ---- */
