@@ -68,6 +68,7 @@ static void response_arrived(struct rnic_qp *qp, wire_psn psn)
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot.index);
     uint32_t psns = rnic_ring_is_read(wqe) ? wqe->packets - spot.packet : 1;
 
+    psns = psns < qp->sack.mask ? psns : qp->sack.mask; /* there are bits for no more */
     for (uint32_t i = 0; i < psns; i++)
         (void)rnic_tx_sack_report(&qp->sack, qp->replay.psn_una, wire_psn_add(psn, i),
                                   qp->replay.psn_sent);
