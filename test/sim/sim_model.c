@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TRIES_MAX 200000u /* of the search for an order of atomics */
+#define SEEN 4096u
 
 void sim_model_gather(const struct sim *sim, uint32_t from, const struct sim_send *send,
                       uint8_t *message)
@@ -166,7 +167,17 @@ struct model_search { /* for an order of all atomics on one word */
     uint32_t next[SIM_QPS_MAX]; /* of each queue pair: first send not yet in the order */
     uint64_t last;              /* what the word holds in the end */
     uint32_t tries;
+    uint64_t seen[SEEN]; /* states from which there is no way on; by their hash */
 };
+
+static uint64_t search_hash(const struct model_search *search, uint64_t value)
+{
+    uint64_t hash = value;
+
+    for (uint32_t q = 0; q < SIM_QPS_MAX; q++)
+        sim_hash(&hash, search->next[q]);
+    return hash;
+}
 
 /* Next atomic of a queue pair on the word that was posted, SIM_NONE. */
 static uint32_t search_next(const struct model_search *search, uint32_t q)
@@ -193,10 +204,13 @@ static uint64_t search_result(const struct sim_send *send, uint64_t value)
  */
 static bool search_from(struct model_search *search, uint64_t value)
 {
+    uint64_t hash = search_hash(search, value);
     bool left = false;
 
     if (++search->tries > TRIES_MAX)
         return true;
+    if (search->seen[hash % SEEN] == hash)
+        return false;
     for (uint32_t q = 0; q < search->sim->plan.n_qps; q++) {
         const struct sim_progress *progress = &search->sim->progress[search->from][q];
         uint32_t i = search_next(search, q), kept = search->next[q];
@@ -216,10 +230,15 @@ static bool search_from(struct model_search *search, uint64_t value)
         if (search_from(search, search_result(send, value)))
             return true;
         search->next[q] = kept;
-        if (done && search_result(send, value) == value)
-            return false; /* it changes nothing: the order without it first is no better */
+        if (done && search_result(send, value) == value) {
+            left = true; /* it changes nothing: the order without it first is no better */
+            break;
+        }
     }
-    return !left && value == search->last;
+    if (!left && value == search->last)
+        return true;
+    search->seen[hash % SEEN] = hash;
+    return false;
 }
 
 void sim_model_atomics(struct sim *sim, uint32_t side)
@@ -227,10 +246,14 @@ void sim_model_atomics(struct sim *sim, uint32_t side)
     const struct sim_card *card = &sim->plan.cards[side];
 
     for (uint32_t word = 0; word < SIM_WORDS && !sim->plan.phantom; word++) {
-        struct model_search search = {.sim = sim, .from = 1 - side, .word = word};
+        static struct model_search search; /* large for a stack */
         uint64_t value;
         bool found;
 
+        memset(&search, 0, sizeof search);
+        search.sim = sim;
+        search.from = 1 - side;
+        search.word = word;
         memcpy(&value, card->before + card->words.at + 8 * word, sizeof value);
         memcpy(&search.last, sim->hosts[side].memory + card->words.at + 8 * word, sizeof value);
         found = search_from(&search, value);
