@@ -61,7 +61,6 @@ static void complete_flush_sends(struct rnic_device *dev, struct rnic_qp *qp, ui
     qp->sq_cur = qp->sq_end = qp->sq.head;
     qp->cur_packet = 0;
     qp->sq_failed = false;
-    qp->drain_told = true;
 }
 
 /* SQD: all that was started is complete. Told once, not before the last completion is visible. */
@@ -181,8 +180,6 @@ static void complete_fail(struct rnic_device *dev, struct rnic_qp *qp, bool answ
         rnic_rx_respond_stop(&qp->respond);
     }
     rnic_rx_hold_clear(&qp->held_requests);
-    qp->resp.message_is = 0;
-    qp->resp.received = 0;
     complete_flush_sends(dev, qp, at_ps);
     complete_flush_recvs(dev, qp, at_ps);
     if (qp->srq != NULL)
