@@ -465,6 +465,42 @@ static void a_list_is_backed_when_every_piece_is(void)
         }
 }
 
+/* 64 places for all words there are: of 64 in a row most have one of their own. */
+static void few_atomics_wait_for_a_stranger(void)
+{
+    const struct rnic_access_atomic op = {.swap_add = 1};
+    struct rnic_params params = rnic_params_ideal();
+    uint32_t waited = 0;
+
+    begin();
+    params.dma_read_latency_ps = 500;
+    rnic_dma_init(&dma, &params);
+    for (uint32_t i = 0; i < 64; i++) {
+        uint64_t done_ps = 1000, orig;
+
+        CHECK(rnic_access_atomic(&path, peer, key[0], 0x10000 + 8 * i, &op, &orig, &done_ps));
+        waited += done_ps != 1500;
+    }
+    CHECK(waited < 32);
+    end();
+}
+
+/* Eight bytes are read and written, on the one page that holds them. */
+static void an_atomic_moves_eight_bytes(void)
+{
+    const struct rnic_access_atomic op = {.swap_add = 1};
+    struct rnic_params params = rnic_params_ideal();
+    uint64_t done_ps = 0, orig;
+
+    begin();
+    params.pcie_bps = 8000000000; /* 1 ns a byte */
+    params.pcie_tlp_bytes = 16;
+    rnic_dma_init(&dma, &params);
+    CHECK(rnic_access_atomic(&path, peer, key[0], 0x10000 + REGION - 8, &op, &orig, &done_ps));
+    CHECK_EQ(done_ps, /* read */ 24000 + /* written */ 24000);
+    end();
+}
+
 CHECK_SUITE(access, CHECK_CASE(a_gather_is_the_concatenation_of_its_list),
             CHECK_CASE(a_refused_scatter_writes_nothing),
             CHECK_CASE(a_scatter_puts_each_byte_in_its_place),
@@ -475,4 +511,5 @@ CHECK_SUITE(access, CHECK_CASE(a_gather_is_the_concatenation_of_its_list),
             CHECK_CASE(access_through_a_window), CHECK_CASE(a_window_has_a_context_of_its_own),
             CHECK_CASE(pages_are_split_at_their_borders),
             CHECK_CASE(a_write_needs_the_pages_of_its_own_packet),
-            CHECK_CASE(a_list_is_backed_when_every_piece_is))
+            CHECK_CASE(a_list_is_backed_when_every_piece_is),
+            CHECK_CASE(few_atomics_wait_for_a_stranger), CHECK_CASE(an_atomic_moves_eight_bytes))

@@ -381,5 +381,32 @@ static void integers_are_close_to_the_paper(void)
     printf("   seeds 1..200\n");
 }
 
+/* The first hyper increase is as large as the additive ones before it, the next is not. */
+static void steps_that_will_grow_are_not_skipped(void)
+{
+    for (uint64_t last = 2; last < 40; last++) {
+        struct trial t = {.rng = wire_rng_init(1, 1)};
+        struct rnic_dcqcn_params *p = &t.config.dcqcn;
+
+        t.config.dcqcn = rnic_dcqcn_presets[0].params;
+        t.config.line_bps = 100000000000;
+        p->byte_counter_bytes = 0;
+        p->hyper_scaled = 1;
+        p->fast_recovery = 0; /* the difference of both rates settles within some events ... */
+        p->rai_bps = p->rhai_bps = 40000000;
+        rnic_cc_dcqcn.init(&t.config, &t.state, 0);
+        rnic_cc_dcqcn.init(&t.config, &t.unsampled, 0);
+        cc_dcqcn_reference_start(&t.ref, &t.config);
+        t.now_ps = 1000;
+        cnp(&t);
+        t.state.dcqcn.target_q16 = t.unsampled.dcqcn.target_q16 = t.ref.target =
+            t.state.dcqcn.rate_q16 + ((uint64_t)40000000 << 16); /* ... so: it has settled */
+        advance(&t, t.now_ps + last * p->increase_timer_ps);
+        cnp(&t);
+        check_state(&t);
+    }
+}
+
 CHECK_SUITE(cc_dcqcn_lazy, CHECK_CASE(lazy_equals_eager), CHECK_CASE(send_times_are_equal),
-            CHECK_CASE(integers_are_close_to_the_paper))
+            CHECK_CASE(integers_are_close_to_the_paper),
+            CHECK_CASE(steps_that_will_grow_are_not_skipped))

@@ -208,10 +208,69 @@ static void a_retransmission_is_fetched_again_after_its_nak(void)
     card_bench_close(&bench);
 }
 
+/* Addresses of the card's book stand in the header area of a datagram, not the default ones. */
+static void the_book_tells_the_addresses(void)
+{
+    static const struct wire_station entry = {
+        .id = 5, .mac = {2, 0, 0, 0, 0, 9}, .gid = {[10] = 0xFF, [11] = 0xFF, 1, 2, 3, 4}};
+    static const struct wire_addr_book book = {.entries = &entry, .n = 1};
+    static _Alignas(64) uint8_t arena[1 << 20];
+    uint8_t buffer[64] = {0};
+    const struct rnic_config config = {.params = rnic_params_ideal(),
+                                       .cc = &rnic_cc_none,
+                                       .cc_config = {.line_bps = 100000000000},
+                                       .station = 5,
+                                       .book = &book};
+    struct rnic_qp_init_attr init = {
+        .type = RNIC_QPT_UD, .max_send_wr = 1, .max_recv_wr = 1, .max_recv_sge = 1};
+    struct rnic_qp_attr attr = {.port_num = 1, .qkey = CARD_QKEY, .qp_state = RNIC_QPS_INIT};
+    struct rnic_sge sge = {.addr = 0x1000, .length = sizeof buffer};
+    const struct rnic_recv_wr recv = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    void *memory = aligned_alloc(64, (rnic_device_bytes() + 63) & ~(size_t)63);
+    struct rnic_device *dev;
+    struct wire_frame frame;
+    uint32_t qpn;
+
+    CHECK(memory != NULL);
+    dev = rnic_device_init(memory, &config);
+    CHECK(dev != NULL);
+    rnic_mem_give(dev, arena, sizeof arena);
+    CHECK_EQ(rnic_alloc_pd(dev, &init.pd, 0), 0);
+    CHECK_EQ(rnic_create_cq(dev, 4, &init.send_cq, 0), 0);
+    init.recv_cq = init.send_cq;
+    CHECK_EQ(rnic_reg_mr(dev, init.pd, 0x1000, sizeof buffer, buffer, RNIC_ACCESS_LOCAL_WRITE,
+                         &sge.lkey, 0),
+             0);
+    CHECK_EQ(rnic_create_qp(dev, &init, &qpn, 0), 0);
+    CHECK_EQ(rnic_modify_qp(dev, qpn, &attr,
+                            RNIC_QP_STATE | RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_QKEY, 0),
+             0);
+    attr.qp_state = RNIC_QPS_RTR;
+    CHECK_EQ(rnic_modify_qp(dev, qpn, &attr, RNIC_QP_STATE, 0), 0);
+    CHECK_EQ(rnic_post_recv(dev, qpn, &recv, 0), 0);
+    frame = (struct wire_frame){.kind = WIRE_KIND_ROCE,
+                                .opcode = WIRE_TRANSPORT_UD | WIRE_OP_SEND_ONLY,
+                                .src = 7,
+                                .dst = 5,
+                                .eth_dst = 5,
+                                .dest_qpn = qpn,
+                                .pkey = 0xFFFF,
+                                .ttl = 64,
+                                .payload_bytes = 8};
+    frame.frame_bytes = wire_frame_length(frame.opcode, 0, 8);
+    frame.deth.qkey = CARD_QKEY;
+    frame.deth.src_qpn = 3;
+    CHECK_EQ(rnic_rx(dev, &frame, 0), WIRE_DROP_NONE);
+    CHECK_BYTES(buffer + 36, ((const uint8_t[]){1, 2, 3, 4}), 4);  /* ours */
+    CHECK_BYTES(buffer + 32, ((const uint8_t[]){10, 0, 0, 8}), 4); /* not in the book */
+    free(memory);
+}
+
 CHECK_SUITE(device, CHECK_CASE(a_card_without_control_or_line_is_not_made),
             CHECK_CASE(a_new_card_has_nothing_to_do), CHECK_CASE(counters_add_up),
             CHECK_CASE(passages_are_in_order), CHECK_CASE(blocks_have_the_names_of_their_files),
             CHECK_CASE(an_opaque_frame_is_not_the_cards),
             CHECK_CASE(a_small_window_is_kept_and_never_stalls),
             CHECK_CASE(the_class_of_acknowledges_is_a_parameter),
-            CHECK_CASE(a_retransmission_is_fetched_again_after_its_nak))
+            CHECK_CASE(a_retransmission_is_fetched_again_after_its_nak),
+            CHECK_CASE(the_book_tells_the_addresses))

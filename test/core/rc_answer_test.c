@@ -205,10 +205,83 @@ static void the_middle_of_a_read_tells_no_credits(void)
     card_bench_close(&bench);
 }
 
+/* Answers behind a lost one: the first asks for it again, the others are nothing new. */
+static void one_gap_is_one_repetition(void)
+{
+    open_bench();
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 4 * 1024);
+    card_bench_run(&bench, US);
+    CHECK_EQ(give(WIRE_OP_READ_RESP_MIDDLE, 1, 0x1F, 1024), WIRE_DROP_NONE);
+    CHECK_EQ(give(WIRE_OP_READ_RESP_MIDDLE, 2, 0x1F, 1024), WIRE_DROP_STALE_ACK);
+    CHECK_EQ(give(WIRE_OP_READ_RESP_LAST, 3, 0x1F, 1024), WIRE_DROP_STALE_ACK);
+    CHECK_EQ(rnic_query_counters(a->dev)->drops[WIRE_DROP_STALE_ACK], 2);
+    card_bench_run(&bench, 2 * US);
+    CHECK_EQ(requests(), 2);
+    card_bench_close(&bench);
+}
+
+/* ---- when a READ is complete ---- */
+
+static uint64_t placed_ps[2], told_ps[2]; /* latest data, completion: of the first two READs */
+static uint32_t told;
+
+static void note_times(struct card_bench *on, struct card *card, const struct rnic_event *event)
+{
+    uint32_t psn = (event->psn.v - on->options.psn) & WIRE_PSN_MASK;
+
+    if (card != a)
+        return;
+    if (event->type == RNIC_EVENT_COMPLETION && told < 2)
+        told_ps[told++] = event->time_ps;
+    if (event->type == RNIC_EVENT_PASSAGE && event->block == RNIC_BLOCK_RX_PLACE)
+        placed_ps[psn >= 2] = wire_max_ps(placed_ps[psn >= 2], event->time_ps);
+}
+
+/*
+ * Two READs of two packets; the page of the first packet is not on the card, those of the other
+ * three are. A READ is complete when all its data is visible, and does not wait for more.
+ */
+static void a_read_is_complete_with_its_slowest_packet(void)
+{
+    struct card_options options = card_options_default();
+    const struct rnic_params *p = &options.params;
+    uint64_t cqe_ps;
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = 4;
+    options.params.page_bytes = 4096;
+    options.params.cache_miss_ps = 20 * US;
+    card_bench_open(&bench, 2, &options);
+    for (uint64_t i = 1; i < 4; i++)
+        card_post(a, RNIC_WR_RDMA_READ, i, 4096 * i, 4096 * i, 4096);
+    card_post(a, RNIC_WR_RDMA_READ, 9, 65536, 0, 8); /* the peer's page */
+    card_bench_run(&bench, WIRE_NEVER);
+    bench.now_ps += 100 * US;
+    for (uint64_t i = 0; i < 4; i++)
+        card_expect(a, a->send_cq, i < 3 ? i + 1 : 9, RNIC_WC_SUCCESS);
+    bench.options.psn = (bench.options.psn + 4) & WIRE_PSN_MASK;
+    bench.on_event = note_times;
+    memset(placed_ps, 0, sizeof placed_ps);
+    told = 0;
+    rnic_trace_enable(a->dev, 1u << RNIC_EVENT_PASSAGE | 1u << RNIC_EVENT_COMPLETION);
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 8192);
+    card_post(a, RNIC_WR_RDMA_READ, 2, 8192, 8192, 8192);
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(told, 2);
+    CHECK(placed_ps[0] > placed_ps[1] + 10 * US);
+    cqe_ps = wire_line_time_ps(p->cqe_bytes + p->pcie_tlp_bytes, p->pcie_bps) +
+             p->dma_write_latency_ps + p->poll_latency_ps;
+    CHECK_EQ(told_ps[0], placed_ps[0] + cqe_ps);
+    CHECK_EQ(told_ps[1], told_ps[0]); /* in order; its own data was there long before */
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_answer, CHECK_CASE(a_short_read_is_answered_by_only),
             CHECK_CASE(the_middle_of_a_read_is_no_end),
             CHECK_CASE(an_atomic_is_answered_by_its_acknowledge),
             CHECK_CASE(an_atomic_whose_buffer_may_not_be_written),
             CHECK_CASE(a_refusal_behind_a_read_is_put_off),
             CHECK_CASE(a_refusal_may_find_the_completion_queue_full),
-            CHECK_CASE(the_middle_of_a_read_tells_no_credits))
+            CHECK_CASE(the_middle_of_a_read_tells_no_credits),
+            CHECK_CASE(one_gap_is_one_repetition),
+            CHECK_CASE(a_read_is_complete_with_its_slowest_packet))

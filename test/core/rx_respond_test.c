@@ -171,6 +171,12 @@ static void repeats_join_what_waits(void)
     rnic_rx_respond_queue(&r, read, 6, 7);
     CHECK_EQ(send_one(), 6);
     CHECK_EQ(send_one(), UINT32_MAX);
+    rnic_rx_respond_queue(&r, read, 2, 4);
+    rnic_rx_respond_queue(&r, read, 3, 6); /* further on */
+    rnic_rx_respond_queue(&r, read, 3, 5);
+    for (uint32_t i = 2; i < 6; i++)
+        CHECK_EQ(send_one(), i);
+    CHECK_EQ(send_one(), UINT32_MAX);
     CHECK_EQ(r.pending, 0);
 }
 

@@ -385,6 +385,31 @@ static void a_paced_packet_is_asked_for_in_time(void)
     free(memory);
 }
 
+/* A class that was served while it was alone has had its turn, too. */
+static void turns_go_on_behind_the_class_served_last(void)
+{
+    static const uint8_t classes[3] = {0, 3, 7}, want[3][3] = {{3, 7, 0}, {7, 0, 3}, {0, 3, 7}};
+
+    for (uint32_t first = 0; first < 3; first++) {
+        struct card_options options = card_options_ideal();
+        uint32_t qpn[3];
+
+        card_bench_open(&bench, 2, &options);
+        make_qps(3, classes, qpn);
+        post(qpn[first], 100);
+        card_bench_run(&bench, WIRE_NEVER);
+        a->ready_classes = 0;
+        for (uint32_t i = 0; i < 3; i++)
+            post(qpn[i], 100);
+        a->ready_classes = 0xFF;
+        card_bench_run(&bench, WIRE_NEVER);
+        CHECK_EQ(card_log_count(&bench, a->station, true), 4);
+        for (size_t i = 0; i < 3; i++)
+            CHECK_EQ(card_log_at(&bench, a->station, true, i + 1)->frame.prio, want[first][i]);
+        card_bench_close(&bench);
+    }
+}
+
 CHECK_SUITE(tx_sched, CHECK_CASE(queue_pairs_take_turns_a_packet_each),
             CHECK_CASE(classes_take_turns_and_a_paused_one_stands_still),
             CHECK_CASE(raw_frames_take_turns_with_queue_pairs),
@@ -393,4 +418,5 @@ CHECK_SUITE(tx_sched, CHECK_CASE(queue_pairs_take_turns_a_packet_each),
             CHECK_CASE(limited_queue_pairs_leave_in_the_order_of_their_times),
             CHECK_CASE(a_time_that_moved_is_corrected), CHECK_CASE(a_heap_without_memory),
             CHECK_CASE(requests_go_before_responses),
-            CHECK_CASE(a_paced_packet_is_asked_for_in_time))
+            CHECK_CASE(a_paced_packet_is_asked_for_in_time),
+            CHECK_CASE(turns_go_on_behind_the_class_served_last))
