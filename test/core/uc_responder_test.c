@@ -151,6 +151,15 @@ static void without_a_receive_request_a_message_is_dropped(void)
     give(WIRE_OP_WRITE_LAST_IMM, 5, 8, 0, WIRE_DROP_NO_RECV);
     give(WIRE_OP_WRITE_ONLY_IMM, 6, 8, 8, WIRE_DROP_NO_RECV);
     CHECK_EQ(rnic_query_counters(b->dev)->drops[WIRE_DROP_NO_RECV], 4);
+    give(WIRE_OP_WRITE_FIRST, 7, MTU, MTU + 8, WIRE_DROP_NONE);
+    give(WIRE_OP_WRITE_LAST_IMM, 8, 8, 0, WIRE_DROP_NO_RECV);
+    card_recv(b, 2, 0, 0);
+    give(WIRE_OP_WRITE_LAST_IMM, 8, 8, 0, WIRE_DROP_PSN_GAP); /* it was lost for good */
+    give(WIRE_OP_WRITE_FIRST, 9, MTU, MTU + 8, WIRE_DROP_NONE);
+    give(WIRE_OP_WRITE_LAST_IMM, 10, 9, 0, WIRE_DROP_REFUSED); /* longer than announced */
+    give(WIRE_OP_WRITE_LAST_IMM, 10, 8, 0, WIRE_DROP_PSN_GAP);
+    give(WIRE_OP_WRITE_ONLY_IMM, 11, 8, 8, WIRE_DROP_NONE);
+    CHECK_EQ(expect(2, RNIC_WC_SUCCESS).imm, 11);
     end();
 }
 
