@@ -168,6 +168,17 @@ static enum wire_drop repeat_atomic(struct rnic_device *dev, struct rnic_qp *qp,
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
 
+/*
+ * A repeated SEND or WRITE is acknowledged with its own PSN: a later READ may be unanswered. Under
+ * selective repeat the others that came with it are not repeated, so up to such a READ.
+ */
+static wire_psn repeat_acknowledged(const struct rnic_qp *qp, wire_psn psn)
+{
+    if (qp->init.recovery != RNIC_RECOVER_SELECTIVE)
+        return psn;
+    return rnic_rx_respond_clear(&qp->respond, psn, wire_psn_add(qp->resp.psn, WIRE_PSN_MASK));
+}
+
 enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
                                   const struct wire_frame *frame, uint64_t at_ps)
 {
@@ -177,8 +188,9 @@ enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
         return repeat_read(dev, qp, frame, at_ps);
     if (is & WIRE_IS_ATOMIC)
         return repeat_atomic(dev, qp, frame, at_ps);
-    if (is & (WIRE_IS_SEND | WIRE_IS_WRITE)) /* with its own PSN: a later READ may be unanswered */
-        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
+    if (is & (WIRE_IS_SEND | WIRE_IS_WRITE))
+        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp),
+                           repeat_acknowledged(qp, frame->psn), at_ps);
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
 

@@ -106,6 +106,17 @@ struct rnic_resource *rnic_rx_respond_find(struct rnic_rx_respond *respond, wire
     return NULL;
 }
 
+wire_psn rnic_rx_respond_clear(const struct rnic_rx_respond *respond, wire_psn psn, wire_psn last)
+{
+    for (uint32_t i = 0; i < respond_count(respond); i++) {
+        wire_psn asked = respond_at(respond, i)->psn;
+
+        if (wire_psn_diff(asked, psn) > 0 && wire_psn_diff(asked, last) <= 0)
+            last = wire_psn_add(asked, WIRE_PSN_MASK);
+    }
+    return last;
+}
+
 void rnic_rx_respond_queue(struct rnic_rx_respond *respond, struct rnic_resource *resource,
                            uint32_t from, uint32_t end)
 {

@@ -77,6 +77,9 @@ struct rnic_resource *rnic_rx_respond_add(struct rnic_rx_respond *respond);
 /** The newest resource whose PSNs include @p psn, NULL: forgotten. */
 struct rnic_resource *rnic_rx_respond_find(struct rnic_rx_respond *respond, wire_psn psn);
 
+/** The newest PSN of @p psn .. @p last before the first READ or atomic that is behind @p psn. */
+wire_psn rnic_rx_respond_clear(const struct rnic_rx_respond *respond, wire_psn psn, wire_psn last);
+
 /**
  * Responses [from, end) of @p resource are to be sent (again). If some still wait, the two are
  * joined: what is asked for again while it waits is sent once.

@@ -147,6 +147,65 @@ static void a_whole_window_is_acknowledged_at_once(void)
     }
 }
 
+/* Only the oldest packet is sent again for a lost acknowledge; its own tells of all up to a READ. */
+static enum card_tap_verdict drop_the_first_answer(struct card_bench *on,
+                                                   struct card_flight *flight)
+{
+    return flight->from == b && on->scratch[0]++ == 0 ? CARD_DROP : CARD_PASS;
+}
+
+static void a_lost_acknowledge_costs_one_timeout(void)
+{
+    struct card_options options = selective();
+
+    options.params.ack_every = 64;
+    open_bench(&options);
+    bench.tap = drop_the_first_answer;
+    card_write(a, 1, 0, 0, 32 * 1024);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    CHECK_EQ(card_counters(a, a->qpn).timeouts, 1);
+    CHECK_EQ(requests(), 32 + 1);
+    CHECK_EQ(answer(1)->psn.v, psn(31));
+    card_bench_close(&bench);
+}
+
+static enum card_tap_verdict drop_answers(struct card_bench *on, struct card_flight *flight)
+{
+    (void)on;
+    return flight->from == b ? CARD_DROP : CARD_PASS;
+}
+
+/* A repeated WRITE before and behind a READ whose answers may be lost; only the latter's is free. */
+static void no_repeat_acknowledges_a_read(void)
+{
+    static const struct {
+        uint8_t opcode;
+        uint32_t psn, bytes, acknowledged;
+    } cases[] = {{WIRE_OP_WRITE_ONLY, 0, 8, 0},      {WIRE_OP_WRITE_ONLY, 1, 8, 1},
+                 {WIRE_OP_READ_REQUEST, 2, 2048, 0}, {WIRE_OP_WRITE_ONLY, 4, 8, 4},
+                 {WIRE_OP_WRITE_ONLY, 5, 8, 5},      {WIRE_OP_WRITE_ONLY, 0, 8, 1},
+                 {WIRE_OP_WRITE_ONLY, 1, 8, 1},      {WIRE_OP_WRITE_ONLY, 4, 8, 5}};
+    struct card_options options = selective();
+
+    open_bench(&options);
+    bench.tap = drop_answers;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct wire_frame frame = card_request(b, cases[i].opcode, cases[i].psn, cases[i].bytes);
+        size_t before = card_log_count(&bench, b->station, false);
+
+        (void)card_deliver(&bench, b, &frame);
+        card_bench_run(&bench, bench.now_ps + US);
+        if (cases[i].opcode == WIRE_OP_READ_REQUEST) {
+            CHECK_EQ(card_log_count(&bench, b->station, false), before + 2);
+            continue;
+        }
+        CHECK_EQ(card_log_count(&bench, b->station, false), before + 1);
+        CHECK_EQ(answer(before)->psn.v, psn(cases[i].acknowledged));
+    }
+    card_bench_close(&bench);
+}
+
 /* The window goes round in the bits: a report of one turn is not believed in the next. */
 static void reports_are_forgotten_with_their_packets(void)
 {
@@ -215,12 +274,6 @@ static void a_report_of_nothing_is_not_believed(void)
 }
 
 /* The peer reports what arrived behind a READ whose answers are missing: the READ is asked for. */
-static enum card_tap_verdict drop_answers(struct card_bench *on, struct card_flight *flight)
-{
-    (void)on;
-    return flight->from == b ? CARD_DROP : CARD_PASS;
-}
-
 static void a_report_behind_a_read_stops_at_it(void)
 {
     struct card_options options = selective();
@@ -336,6 +389,8 @@ CHECK_SUITE(rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
             CHECK_CASE(a_kept_send_may_overflow_the_completion_queue),
             CHECK_CASE(a_kept_request_may_be_refused),
             CHECK_CASE(a_whole_window_is_acknowledged_at_once),
+            CHECK_CASE(a_lost_acknowledge_costs_one_timeout),
+            CHECK_CASE(no_repeat_acknowledges_a_read),
             CHECK_CASE(reports_are_forgotten_with_their_packets),
             CHECK_CASE(a_report_of_nothing_is_not_believed),
             CHECK_CASE(a_report_behind_a_read_stops_at_it),
