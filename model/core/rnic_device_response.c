@@ -52,6 +52,8 @@ static void response_credits(struct rnic_qp *qp, const struct wire_frame *frame)
     uint8_t code = frame->syndrome & WIRE_AETH_CODE;
     uint32_t limit;
 
+    if (wire_psn_diff(frame->psn, qp->replay.psn_sent) >= 0)
+        return; /* ghost: it answers what was never sent */
     if (code == WIRE_AETH_NO_CREDITS) {
         qp->checks_credits = false; /* it does not count them */
         return;

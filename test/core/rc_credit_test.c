@@ -146,6 +146,28 @@ static void a_peer_that_counts_no_credits(void)
     card_bench_close(&bench);
 }
 
+/* An acknowledge of what was never sent gives no credits and takes none of the checks away; one
+   that comes again does: that is how a peer tells of new receive requests. */
+static void a_ghost_gives_no_credits(void)
+{
+    static const uint8_t syndromes[] = {WIRE_AETH_NO_CREDITS, 8 /* 16 requests */};
+
+    for (size_t i = 0; i < 2; i++)
+        for (uint32_t ghost = 0; ghost < 2; ghost++) {
+            struct wire_frame ack;
+
+            open_bench(true);
+            ack = card_ack(a, (bench.options.psn + (ghost ? 0 : WIRE_PSN_MASK)) & WIRE_PSN_MASK,
+                           syndromes[i], 0);
+            CHECK_EQ(card_deliver(&bench, a, &ack), WIRE_DROP_STALE_ACK);
+            for (uint32_t k = 0; k < SENDS; k++)
+                card_send(a, k, 0, 100);
+            card_bench_run(&bench, US / 2);
+            CHECK_EQ(card_log_count(&bench, a->station, true), ghost ? 1 : SENDS);
+            card_bench_close(&bench);
+        }
+}
+
 /* SEND with invalidate is one of them: it waits until the first answer tells of a receive. */
 static void a_send_with_invalidate_needs_a_credit(void)
 {
@@ -161,5 +183,5 @@ static void a_send_with_invalidate_needs_a_credit(void)
 CHECK_SUITE(rc_credit, CHECK_CASE(what_uses_a_receive_goes_by_the_credits),
             CHECK_CASE(the_first_packet_of_a_long_message_asks),
             CHECK_CASE(without_them_all_leave_at_once), CHECK_CASE(a_write_needs_no_credit),
-            CHECK_CASE(a_peer_that_counts_no_credits),
+            CHECK_CASE(a_peer_that_counts_no_credits), CHECK_CASE(a_ghost_gives_no_credits),
             CHECK_CASE(a_send_with_invalidate_needs_a_credit))
