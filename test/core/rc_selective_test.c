@@ -147,9 +147,8 @@ static void a_whole_window_is_acknowledged_at_once(void)
     }
 }
 
-/* Only the oldest packet is sent again for a lost acknowledge; its own tells of all up to a READ. */
-static enum card_tap_verdict drop_the_first_answer(struct card_bench *on,
-                                                   struct card_flight *flight)
+/* Only the oldest packet is sent again for a lost acknowledge; its own tells of all the others. */
+static enum card_tap_verdict drop_one_answer(struct card_bench *on, struct card_flight *flight)
 {
     return flight->from == b && on->scratch[0]++ == 0 ? CARD_DROP : CARD_PASS;
 }
@@ -160,7 +159,7 @@ static void a_lost_acknowledge_costs_one_timeout(void)
 
     options.params.ack_every = 64;
     open_bench(&options);
-    bench.tap = drop_the_first_answer;
+    bench.tap = drop_one_answer;
     card_write(a, 1, 0, 0, 32 * 1024);
     card_bench_run(&bench, WIRE_NEVER);
     card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
@@ -176,7 +175,7 @@ static enum card_tap_verdict drop_answers(struct card_bench *on, struct card_fli
     return flight->from == b ? CARD_DROP : CARD_PASS;
 }
 
-/* A repeated WRITE before and behind a READ whose answers may be lost; only the latter's is free. */
+/* Answers of a READ may be lost: the repeat of a WRITE before it acknowledges nothing behind it. */
 static void no_repeat_acknowledges_a_read(void)
 {
     static const struct {
