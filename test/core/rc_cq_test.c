@@ -273,6 +273,28 @@ static void events_of_dead_objects_do_not_pile_up(void)
     card_bench_close(&bench);
 }
 
+/* A completion that is polled gives the slot of its request back, and that one alone. */
+static void each_completion_gives_its_slot_back(void)
+{
+    struct rnic_sge sge;
+    struct rnic_send_wr wr;
+
+    open_bench(false, 128);
+    wr = card_wr(a, RNIC_WR_RDMA_WRITE, 0, 0, 0, 8, &sge);
+    wr.send_flags = RNIC_SEND_SIGNALED;
+    for (uint32_t i = 0; i < bench.options.depth; i++)
+        CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, 0), 0);
+    CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, 0), RNIC_ERR_FULL);
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, bench.now_ps), RNIC_ERR_FULL); /* not polled */
+    for (uint32_t i = 0; i < 3; i++) {
+        card_expect(a, a->send_cq, 0, RNIC_WC_SUCCESS);
+        CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, bench.now_ps), 0);
+        CHECK_EQ(rnic_post_send(a->dev, a->qpn, &wr, bench.now_ps), RNIC_ERR_FULL);
+    }
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_cq, CHECK_CASE(a_completion_is_seen_at_its_time_and_not_before),
             CHECK_CASE(arm_then_poll_then_sleep_misses_nothing),
             CHECK_CASE(one_event_for_one_arming),
@@ -283,4 +305,5 @@ CHECK_SUITE(rc_cq, CHECK_CASE(a_completion_is_seen_at_its_time_and_not_before),
             CHECK_CASE(unsignalled_ones_are_told_of_when_they_fail),
             CHECK_CASE(a_full_cq_is_an_error_of_cq_and_queue_pair),
             CHECK_CASE(a_full_send_cq_ends_the_sender),
-            CHECK_CASE(events_of_dead_objects_do_not_pile_up))
+            CHECK_CASE(events_of_dead_objects_do_not_pile_up),
+            CHECK_CASE(each_completion_gives_its_slot_back))
