@@ -23,6 +23,8 @@ static void respond_drop(struct rnic_rx_respond *respond, struct rnic_resource *
 {
     if (respond_pending(resource))
         respond->pending--;
+    if (respond->turn == resource)
+        respond->turn = NULL;
     resource->next = resource->end = 0;
 }
 
@@ -122,6 +124,7 @@ void rnic_rx_respond_queue(struct rnic_rx_respond *respond, struct rnic_resource
 {
     WIRE_ASSERT(from < end && end <= resource->packets);
     if (!respond_pending(resource)) {
+        respond->turn = respond->pending == 0 ? resource : NULL; /* it may be the older one */
         respond->pending++;
         resource->next = from;
         resource->end = end;
@@ -136,12 +139,13 @@ struct rnic_resource *rnic_rx_respond_next(struct rnic_rx_respond *respond)
     struct rnic_resource *resource;
     uint32_t i = respond_count(respond);
 
-    if (respond->pending == 0)
-        return NULL;
+    if (respond->pending == 0 || respond->turn != NULL)
+        return respond->turn;
     do {
         WIRE_ASSERT(i > 0);
         resource = respond_at(respond, --i);
     } while (!respond_pending(resource));
+    respond->turn = resource;
     return resource;
 }
 
@@ -153,6 +157,7 @@ void rnic_rx_respond_sent(struct rnic_rx_respond *respond, struct rnic_resource 
     if (++resource->next != resource->end)
         return;
     respond->pending--;
+    respond->turn = NULL;
     resource->answered = resource->answered || resource->next == resource->packets;
 }
 
@@ -171,20 +176,13 @@ void rnic_rx_respond_cut(struct rnic_rx_respond *respond, wire_psn psn)
         respond->later = false;
 }
 
-bool rnic_rx_respond_waits(const struct rnic_rx_respond *respond, wire_psn psn)
+bool rnic_rx_respond_waits(struct rnic_rx_respond *respond, wire_psn psn)
 {
+    const struct rnic_resource *first = rnic_rx_respond_next(respond);
+
     if (respond->held && wire_psn_diff(respond->held_psn, psn) <= 0)
         return true;
-    if (respond->pending == 0)
-        return false;
-    for (uint32_t i = 0; i < respond_count(respond); i++) {
-        const struct rnic_resource *resource = respond_at(respond, i);
-
-        if (respond_pending(resource) &&
-            wire_psn_diff(wire_psn_add(resource->psn, resource->next), psn) < 0)
-            return true;
-    }
-    return false;
+    return first != NULL && wire_psn_diff(wire_psn_add(first->psn, first->next), psn) < 0;
 }
 
 void rnic_rx_respond_defer(struct rnic_rx_respond *respond, wire_psn psn, uint8_t syndrome,

@@ -14,7 +14,7 @@
  * Owns   qp->respond
  * Spec   IBTA Vol 1 9.7.4.1.2 and 9.7.5.1.3 (duplicate READ and atomic), C9-148 (MSN of a READ),
  *        9.4.5 (atomics)
- * Cost   O(resources) a request or response; at most 128, 16 by default
+ * Cost   O(resources) a request; at most 128, 16 by default; O(1) a response or answer
  */
 #ifndef RNIC_RX_RESPOND_H
 #define RNIC_RX_RESPOND_H
@@ -41,9 +41,10 @@ struct rnic_resource {
 
 struct rnic_rx_respond {
     struct rnic_resource *ring;
-    uint32_t depth;    /* max_dest_rd_atomic */
-    uint32_t made;     /* resources made, less whole rings; newest: ring[(made - 1) % depth] */
-    uint32_t pending;  /* resources with responses to send */
+    uint32_t depth;   /* max_dest_rd_atomic */
+    uint32_t made;    /* resources made, less whole rings; newest: ring[(made - 1) % depth] */
+    uint32_t pending; /* resources with responses to send */
+    struct rnic_resource *turn; /* the oldest of them; NULL: to be looked for */
     bool held;         /* a response was built and waits at the MAC: what follows it waits too */
     wire_psn held_psn; /* its PSN */
     bool later;        /* an acknowledge or NAK waits: */
@@ -97,7 +98,7 @@ void rnic_rx_respond_sent(struct rnic_rx_respond *respond, struct rnic_resource 
 void rnic_rx_respond_cut(struct rnic_rx_respond *respond, wire_psn psn);
 
 /** Must an answer for @p psn wait for responses before it? */
-bool rnic_rx_respond_waits(const struct rnic_rx_respond *respond, wire_psn psn);
+bool rnic_rx_respond_waits(struct rnic_rx_respond *respond, wire_psn psn);
 
 /** Keep an answer until then; one for the same or a later PSN replaces what is kept. */
 void rnic_rx_respond_defer(struct rnic_rx_respond *respond, wire_psn psn, uint8_t syndrome,
