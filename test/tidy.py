@@ -135,6 +135,8 @@ def kind_of(path, text):
         return "support"
     if folder == "test/sim":
         return "sim" if re.search(r"\bint main\(|CHECK_SUITE\(", text) else "support"
+    if folder == "test/rxe" and name.endswith(CODE):
+        return "guest"
     if folder == "test/fuzz":
         return "fuzz" if "LLVMFuzzerTestOneInput" in text else "support"
     if path.startswith("test/"):

@@ -11,12 +11,15 @@ import shutil
 import subprocess
 import sys
 
-from analysis.cli.common import Failure, say
+from analysis.cli.common import PYTHON, ROOT, Failure, say
 
 RUN_PACKAGES = """python3 build-essential cmake libns3-dev ns3 libgsl-dev libboost-dev
     libboost-graph-dev libtomlplusplus-dev zlib1g-dev python3-matplotlib python3-numpy""".split()
 TEST_PACKAGES = """clang libclang-rt-14-dev clang-format valgrind tshark python3-scapy
     python3-venv""".split()
+LIVE_PACKAGES = ["qemu-system-x86"]
+LEAN = ["--no-install-recommends"]  # QEMU recommends its GUI, which nothing here shows
+GUEST = os.path.join(ROOT, "test", "rxe", "guest.py")
 
 
 def missing(packages):
@@ -41,8 +44,8 @@ def as_root():
     return ["sudo", "-n"] if silent.returncode == 0 else None
 
 
-def install(packages):
-    """Make sure the packages are there.
+def install(packages, settings=()):
+    """Make sure the packages are there; settings are further ones of apt-get install.
 
     Raises Failure (status 2) with the one line to run when this user may not install them, or
     with apt's own output when it fails.
@@ -54,13 +57,14 @@ def install(packages):
     wanted = missing(packages)
     if not wanted:
         return
-    line = f"apt-get update && apt-get install --no-remove -y {' '.join(packages)}"
+    how = ["install", "--no-remove", "-y", *settings]
+    line = f"apt-get update && apt-get {' '.join(how + packages)}"
     prefix = as_root()
     if prefix is None:
         raise Failure(f"missing: {' '.join(wanted)}; run as root: {line}")
     say(f"installing {' '.join(wanted)}")
     apt = prefix + ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
-    calls = (apt + ["update"], apt + ["install", "--no-remove", "-y"] + packages)
+    calls = (apt + ["update"], apt + how + packages)
     for call in calls:
         result = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -77,7 +81,13 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="./rnic setup",
                                      description="Install the Debian packages that are missing.")
     parser.add_argument("--test", action="store_true", help="also those the tests need")
+    parser.add_argument("--live", action="store_true",
+                        help="also QEMU, and make the guest that tests with a live peer restore")
     options = parser.parse_args(argv)
     install(RUN_PACKAGES + (TEST_PACKAGES if options.test else []))
+    if options.live:
+        install(LIVE_PACKAGES, LEAN)
     say("all packages are installed")
+    if options.live and subprocess.call([PYTHON, GUEST, "--prepare"]) != 0:
+        raise Failure("the guest can not be made here")
     return 0
