@@ -2,6 +2,7 @@
 /* Atomics at the responder: executed once, answered in order, refused without a trace. Repeats:
  * rc_duplicate_test. */
 #include "card.h"
+#include "rnic_internal.h"
 
 static struct card_bench bench;
 static struct card *const a = &bench.cards[0], *const b = &bench.cards[1];
@@ -228,7 +229,31 @@ static void one_too_many_is_invalid(void)
     card_bench_close(&bench);
 }
 
+/* The last word of the last page that is mapped: the page behind it is not touched. */
+static void the_last_word_of_a_page(void)
+{
+    static _Alignas(4096) uint8_t page[4096];
+    void *const pages[2] = {page, NULL};
+    struct rnic_access_atomic op = {.swap_add = 3};
+    struct rnic_mr *mr;
+    struct card_options options = card_options_ideal();
+    uint64_t orig, held = 39, done_ps = 0;
+
+    options.access = CARD_ACCESS_ALL;
+    card_bench_open(&bench, 2, &options);
+    memcpy(page + 4088, &held, 8);
+    mr = rnic_table_mr_find(&b->dev->mrs, b->key);
+    mr->host = NULL;
+    CHECK(rnic_table_mr_list(&b->dev->mem, mr, 4096, pages, 2));
+    CHECK(rnic_access_atomic(&b->dev->path, (struct rnic_access_peer){.pd = b->pd, .qpn = b->qpn},
+                             b->key, CARD_VA + 4088, &op, &orig, &done_ps));
+    CHECK_EQ(orig, 39);
+    memcpy(&held, page + 4088, 8);
+    CHECK_EQ(held, 42);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_atomic_responder, CHECK_CASE(what_they_do),
             CHECK_CASE(phantom_memory_answers_with_zero), CHECK_CASE(they_are_answered_in_order),
             CHECK_CASE(the_answer_waits_for_the_read), CHECK_CASE(what_is_refused),
-            CHECK_CASE(one_too_many_is_invalid))
+            CHECK_CASE(one_too_many_is_invalid), CHECK_CASE(the_last_word_of_a_page))

@@ -285,6 +285,7 @@ static void a_datagram_stands_behind_its_header(void)
         r = datagram(100, phantom, grh);
         CHECK_EQ(r.placed, RNIC_RX_PLACED);
         CHECK(r.message_done && r.has_cqe);
+        CHECK_EQ(r.message_bytes, 100);
         CHECK_EQ(r.wc.wr_id, 4);
         CHECK_EQ(r.wc.opcode, RNIC_WC_RECV);
         CHECK_EQ(r.wc.byte_len, 140);
@@ -354,6 +355,45 @@ static void the_msn_wraps(void)
     card_bench_close(&bench);
 }
 
+/* A datagram is there when header area and payload are, whichever takes longer. */
+static void both_parts_of_a_datagram_come_first(void)
+{
+    uint8_t grh[RNIC_GRH_BYTES] = {0};
+
+    for (uint32_t cold = 0; cold < 2; cold++) {
+        struct card_options options = card_options_default();
+        struct rnic_sge sge[2];
+        const struct rnic_recv_wr wr = {.wr_id = 9, .sg_list = sge, .num_sge = 2};
+        struct rnic_rx_place_result r;
+
+        options.params.page_bytes = 4096;
+        card_bench_open(&bench, 2, &options);
+        in_ps = 0;
+        (void)place(WIRE_OP_WRITE_ONLY, CARD_VA + 4096, 1, 1); /* this page is on the card */
+        in_ps = 100000000;
+        sge[0] = (struct rnic_sge){.addr = CARD_VA, .length = 40, .lkey = b->key};
+        sge[1] = sge[0];
+        sge[cold ? 0 : 1].addr += 4096;
+        CHECK_EQ(rnic_post_recv(b->dev, b->qpn, &wr, 0), 0);
+        r = datagram(8, true, grh);
+        CHECK_EQ(r.placed, RNIC_RX_PLACED);
+        CHECK(r.placed_ps >= in_ps + options.params.cache_miss_ps);
+        card_bench_close(&bench);
+    }
+}
+
+/* On a card that takes no time messages are in memory when they are here, one after the other. */
+static void nothing_is_left_of_the_message_before(void)
+{
+    begin();
+    in_ps = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_EQ(place(WIRE_OP_WRITE_FIRST, CARD_VA, 1024, 1025).placed, RNIC_RX_PLACED);
+        CHECK_EQ(place(WIRE_OP_WRITE_LAST, 0, 1, 0).placed_ps, 0);
+    }
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rx_place, CHECK_CASE(which_packets_need_a_receive_request),
             CHECK_CASE(a_send_fills_its_receive_request),
             CHECK_CASE(one_byte_too_many_uses_the_request_up),
@@ -364,4 +404,6 @@ CHECK_SUITE(rx_place, CHECK_CASE(which_packets_need_a_receive_request),
             CHECK_CASE(a_window_of_another_queue_pair_stays),
             CHECK_CASE(a_datagram_stands_behind_its_header),
             CHECK_CASE(a_refused_datagram_moves_no_byte),
-            CHECK_CASE(the_data_of_all_packets_comes_first), CHECK_CASE(the_msn_wraps))
+            CHECK_CASE(the_data_of_all_packets_comes_first), CHECK_CASE(the_msn_wraps),
+            CHECK_CASE(both_parts_of_a_datagram_come_first),
+            CHECK_CASE(nothing_is_left_of_the_message_before))

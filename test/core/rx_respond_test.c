@@ -283,7 +283,7 @@ static void random_walk(void)
     }
 }
 
-/* A report of what arrived ahead does not take the place of a refusal of the same PSN; it may wait. */
+/* A report of what arrived ahead does not take the place of a refusal of the same PSN. */
 static void a_report_is_no_refusal(void)
 {
     open_ring(DEPTH);
@@ -299,6 +299,22 @@ static void a_report_is_no_refusal(void)
     CHECK_EQ(r.later_syndrome, 0x20 | 3);
 }
 
+/* An acknowledge may tell of what follows, up to the next READ that is behind it. */
+static void what_is_clear_of_reads(void)
+{
+    open_ring(DEPTH);
+    add(3, 2);
+    add(10, 1);
+    add(20, 4); /* beyond all that is asked about but the last */
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(0), psn_at(2)).v, psn_at(2).v);
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(0), psn_at(3)).v, psn_at(2).v);
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(0), psn_at(15)).v, psn_at(2).v);
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(3), psn_at(9)).v, psn_at(9).v); /* itself a READ */
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(6), psn_at(15)).v, psn_at(9).v);
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(12), psn_at(15)).v, psn_at(15).v);
+    CHECK_EQ(rnic_rx_respond_clear(&r, psn_at(12), psn_at(30)).v, psn_at(19).v); /* the wrap */
+}
+
 CHECK_SUITE(rx_respond, CHECK_CASE(no_slots_no_room),
             CHECK_CASE(a_ring_that_is_closed_gives_its_memory_back),
             CHECK_CASE(responses_leave_in_psn_order),
@@ -307,4 +323,4 @@ CHECK_SUITE(rx_respond, CHECK_CASE(no_slots_no_room),
             CHECK_CASE(repeats_join_what_waits), CHECK_CASE(an_answer_waits_for_what_is_before_it),
             CHECK_CASE(the_newest_answer_is_kept), CHECK_CASE(a_cut_leaves_what_is_before_it),
             CHECK_CASE(stop_forgets_what_waits_and_nothing_else), CHECK_CASE(random_walk),
-            CHECK_CASE(a_report_is_no_refusal))
+            CHECK_CASE(a_report_is_no_refusal), CHECK_CASE(what_is_clear_of_reads))

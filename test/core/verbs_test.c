@@ -364,6 +364,7 @@ static void names_of_errors_and_states(void)
     CHECK_STR(rnic_err_name(RNIC_ERR_LIMIT), "RNIC_ERR_LIMIT");
     CHECK_STR(rnic_err_name(RNIC_ERR_UNSUPPORTED), "RNIC_ERR_UNSUPPORTED");
     CHECK_STR(rnic_err_name(-99), "unknown error");
+    CHECK_STR(rnic_err_name(RNIC_ERR_UNSUPPORTED - 1), "unknown error");
     CHECK_STR(rnic_wc_status_name(RNIC_WC_SUCCESS), "SUCCESS");
     CHECK_STR(rnic_wc_status_name(RNIC_WC_REM_ACCESS_ERR), "REM_ACCESS_ERR");
     CHECK_STR(rnic_wc_status_name(RNIC_WC_RNR_RETRY_EXC_ERR), "RNR_RETRY_EXC_ERR");
