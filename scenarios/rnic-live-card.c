@@ -54,7 +54,6 @@ void live_card_open(struct live *live)
                                  .cc_config = {.line_bps = LINE_BPS},
                                  .book = &live->book.wire};
     size_t device_bytes = (rnic_device_bytes() + 63) & ~(size_t)63;
-    int error;
 
     config.params.max_in_flight = live->options.in_flight;
     config.params.ack_every = live->options.ack_every;
@@ -64,10 +63,6 @@ void live_card_open(struct live *live)
     card->blocks[card->n_blocks++] = live_need(aligned_alloc(64, device_bytes));
     card->dev = live_need(rnic_device_init(card->blocks[0], &config));
     card->in.payload = live_need(malloc(LIVE_FRAME_BYTES));
-    LIVE_VERB(live, error, rnic_alloc_pd(card->dev, &card->pd, live->now_ps));
-    LIVE_VERB(live, error, rnic_create_cq(card->dev, LIVE_CQ_ENTRIES, &card->cq, live->now_ps));
-    if (error != 0)
-        live_die("the card: %s", rnic_err_name(error));
 }
 
 /* Frames of others: no business of the card. */
@@ -154,7 +149,7 @@ void live_card_close(struct live *live)
         free(card->blocks[i]);
     free(card->blocks);
     for (uint32_t i = 0; i < LIVE_OBJECTS; i++)
-        free(card->mrs[i].bytes);
+        free(card->objects[LIVE_MR][i].bytes);
     free(card->in.payload);
     for (size_t i = 0; i < card->n_frames; i++)
     {

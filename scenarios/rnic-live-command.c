@@ -9,42 +9,38 @@
 
 /* ---- completions and events ---- */
 
-static uint32_t number_of_qp(const struct live *live, uint32_t qpn)
+static void tell_completion(const struct rnic_wc *wc)
 {
-    uint32_t i = 0;
+    static const char *const names[] = {"SEND",      "RDMA_WRITE", "RDMA_READ", "COMP_SWAP",
+                                        "FETCH_ADD", "BIND_MW",    "LOCAL_INV"};
+    bool receive = wc->opcode >= RNIC_WC_RECV;
 
-    while (i < LIVE_OBJECTS - 1 && live->card.qps[i].qpn != qpn)
-        i++;
-    return i;
-}
-
-static void tell_completion(const struct live *live, const struct rnic_wc *wc)
-{
-    static const char *const names[] = {"SEND", "WRITE",   "READ",     "CSWAP",
-                                        "FADD", "BIND_MW", "LOCAL_INV"};
-    const char *op = wc->opcode == RNIC_WC_RECV                 ? "RECV"
-                     : wc->opcode == RNIC_WC_RECV_RDMA_WITH_IMM ? "RECV_WRITE_IMM"
-                                                                : names[wc->opcode & 7];
-
-    printf("wc id=%" PRIu64 " status=%s qp=%" PRIu32, wc->wr_id, rnic_wc_status_name(wc->status),
-           number_of_qp(live, wc->qp_num));
-    if (wc->status == RNIC_WC_SUCCESS)
+    printf("wc id=%" PRIu64 " status=%s qpn=0x%" PRIx32, wc->wr_id, rnic_wc_status_name(wc->status),
+           wc->qp_num);
+    if (wc->status != RNIC_WC_SUCCESS)
     {
-        printf(" op=%s len=%" PRIu32, op, wc->byte_len);
-        if (wc->wc_flags & RNIC_WC_WITH_IMM)
-            printf(" imm=0x%" PRIx32, wc->imm);
-        if (wc->wc_flags & RNIC_WC_WITH_INV)
-            printf(" inv=0x%" PRIx32, wc->invalidated_rkey);
-        if (wc->wc_flags & RNIC_WC_GRH)
-            printf(" grh=1 src=0x%" PRIx32, wc->src_qp);
+        if (wc->vendor_err != 0)
+            printf(" syndrome=0x%" PRIx32, wc->vendor_err);
+        putchar('\n');
+        return;
     }
-    else if (wc->vendor_err != 0)
-        printf(" syndrome=0x%" PRIx32, wc->vendor_err);
+    if (receive)
+        printf(" opcode=%s len=%" PRIu32 " src_qp=0x%" PRIx32 " grh=%d",
+               wc->opcode == RNIC_WC_RECV ? "RECV" : "RECV_RDMA_WITH_IMM", wc->byte_len, wc->src_qp,
+               (wc->wc_flags & RNIC_WC_GRH) != 0);
+    else
+        printf(" opcode=%s len=%" PRIu32, names[wc->opcode], wc->byte_len);
+    if (wc->wc_flags & RNIC_WC_WITH_IMM)
+        printf(" imm=0x%" PRIx32, wc->imm);
+    if (wc->wc_flags & RNIC_WC_WITH_INV)
+        printf(" inv=0x%" PRIx32, wc->invalidated_rkey);
     putchar('\n');
 }
 
+/* poll cq= n= ms=: until there were n completions or the time is over */
 static void do_poll(struct live *live, struct live_words *words)
 {
+    const struct live_object *cq = live_object_get(live, words, LIVE_CQ);
     uint64_t want = live_words_number(live, words, "n", 1, 0, MAX_POLL), got = 0;
     uint64_t ms = live_words_number(live, words, "ms", 0, 0, MAX_MS), end_ps;
     struct rnic_wc wc;
@@ -55,41 +51,40 @@ static void do_poll(struct live *live, struct live_words *words)
     end_ps = live->now_ps + ms * LIVE_MS_PS;
     for (;;)
     {
-        while (got < want && rnic_poll_cq(live->card.dev, live->card.cq, 1, &wc, live->now_ps) == 1)
+        while (got < want && rnic_poll_cq(live->card.dev, cq->id, 1, &wc, live->now_ps) == 1)
         {
-            tell_completion(live, &wc);
+            tell_completion(&wc);
             got++;
         }
         if (got == want || live->stopped || live->now_ps >= end_ps)
             break;
         live_turn(live, end_ps, -1);
     }
-    printf("ok n=%" PRIu64 "\n", got);
+    printf("n=%" PRIu64 "\n", got);
 }
 
-static void do_events(struct live *live, struct live_words *words)
+/* async: events that happened since */
+static void do_async(struct live *live, struct live_words *words)
 {
-    static const char *const names[RNIC_EVENT_TYPES] = {[RNIC_EVENT_CQ] = "CQ",
-                                                        [RNIC_EVENT_QP_FATAL] = "QP_FATAL",
-                                                        [RNIC_EVENT_QP_REQ_ERR] = "QP_REQ_ERR",
-                                                        [RNIC_EVENT_QP_ACCESS_ERR] =
-                                                            "QP_ACCESS_ERR",
-                                                        [RNIC_EVENT_COMM_EST] = "COMM_EST",
-                                                        [RNIC_EVENT_CQ_ERR] = "CQ_ERR",
-                                                        [RNIC_EVENT_SQ_DRAINED] = "SQ_DRAINED",
-                                                        [RNIC_EVENT_LAST_WQE] = "LAST_WQE",
-                                                        [RNIC_EVENT_SRQ_LIMIT] = "SRQ_LIMIT"};
+    static const char *const names[RNIC_EVENT_TYPES] = {
+        [RNIC_EVENT_QP_FATAL] = "QP_FATAL",
+        [RNIC_EVENT_QP_REQ_ERR] = "QP_REQ_ERR",
+        [RNIC_EVENT_QP_ACCESS_ERR] = "QP_ACCESS_ERR",
+        [RNIC_EVENT_COMM_EST] = "COMM_EST",
+        [RNIC_EVENT_CQ_ERR] = "CQ_ERR",
+        [RNIC_EVENT_SQ_DRAINED] = "SQ_DRAINED",
+        [RNIC_EVENT_LAST_WQE] = "QP_LAST_WQE_REACHED",
+        [RNIC_EVENT_SRQ_LIMIT] = "SRQ_LIMIT_REACHED"};
     struct rnic_event event;
-    unsigned n = 0;
 
     if (!live_words_done(live, words))
         return;
     live_tick(live);
-    for (; rnic_event(live->card.dev, live->now_ps, &event); n++)
-        printf("event type=%s qp=%" PRIu32 "\n",
-               names[event.type] != NULL ? names[event.type] : "OTHER",
-               number_of_qp(live, event.qpn));
-    printf("ok n=%u\n", n);
+    while (rnic_event(live->card.dev, live->now_ps, &event))
+        if (names[event.type] != NULL && event.qpn != 0)
+            printf("event text=%s qpn=0x%" PRIx32 "\n", names[event.type], event.qpn);
+        else if (names[event.type] != NULL)
+            printf("event text=%s\n", names[event.type]);
 }
 
 /* ---- line and card ---- */
@@ -125,7 +120,7 @@ static void do_counters(struct live *live, struct live_words *words)
            " other=%" PRIu64 " arp=%" PRIu64 " neighbour=%" PRIu64 " echo=%" PRIu64 "\n",
            port->sent, port->received, port->nobody, port->no_room, card->other, card->arp,
            card->neighbour, card->echo);
-    printf("ok rx=%" PRIu64 " tx=%" PRIu64 " retransmitted=%" PRIu64 " timeouts=%" PRIu64
+    printf("rx=%" PRIu64 " tx=%" PRIu64 " retransmitted=%" PRIu64 " timeouts=%" PRIu64
            " cnps_tx=%" PRIu64 " cnps_rx=%" PRIu64 "\n",
            c->rx_frames, c->tx_frames, c->retransmitted_packets, c->timeouts, c->cnps_tx,
            c->cnps_rx);
@@ -152,7 +147,6 @@ static void do_book(struct live *live, struct live_words *words)
     tell_station("self", &book->entries[book->n]);
     for (uint32_t i = 1; i < book->n; i++)
         tell_station("peer", &book->entries[i]);
-    printf("ok n=%" PRIu32 "\n", book->n - 1);
 }
 
 static void do_faults(struct live *live, struct live_words *words)
@@ -168,13 +162,11 @@ static void do_faults(struct live *live, struct live_words *words)
     wrong = n >= sizeof text ? "too long" : live_fault_set(live, words->n > 0 ? text : "off");
     if (wrong != NULL)
         live_error(live, words, "faults: %s", wrong);
-    else
-        puts("ok");
 }
 
 static void do_wait(struct live *live, struct live_words *words)
 {
-    uint64_t ms = live_words_needed(live, words, "ms", 0, MAX_MS), end_ps;
+    uint64_t ms = live_words_number(live, words, "ms", 0, 0, MAX_MS), end_ps;
 
     if (!live_words_done(live, words))
         return;
@@ -182,23 +174,14 @@ static void do_wait(struct live *live, struct live_words *words)
     end_ps = live->now_ps + ms * LIVE_MS_PS;
     while (live->now_ps < end_ps && !live->stopped)
         live_turn(live, end_ps, -1);
-    puts("ok");
 }
 
 static void do_serve(struct live *live, struct live_words *words)
 {
     if (!live_words_done(live, words))
         return;
-    puts("ok");
-    fflush(stdout);
     while (!live->stopped)
         live_turn(live, WIRE_NEVER, -1);
-}
-
-static void do_pd(struct live *live, struct live_words *words)
-{
-    if (live_words_done(live, words))
-        printf("ok pd=%" PRIu32 "\n", live->card.pd);
 }
 
 /* ---- a line ---- */
@@ -208,26 +191,27 @@ static const struct
     const char *name;
     live_command *run;
 } commands[] = {
-    {"pd", do_pd},
+    {"pd", live_object_pd},
+    {"cq", live_object_cq},
+    {"srq", live_object_srq},
     {"mr", live_object_mr},
-    {"dereg", live_object_dereg},
     {"mw", live_object_mw},
-    {"fill", live_object_fill},
-    {"hash", live_object_hash},
-    {"peek", live_object_peek},
-    {"poke", live_object_poke},
-    {"qp", live_object_qp},
-    {"connect", live_object_connect},
-    {"modify", live_object_modify},
-    {"query", live_object_query},
-    {"destroy", live_object_destroy},
     {"ah", live_object_ah},
+    {"qp", live_pair_create},
+    {"connect", live_pair_connect},
+    {"modify", live_pair_modify},
+    {"query", live_pair_query},
     {"recv", live_post_recv},
     {"send", live_post_send}, /* and each operation by its name */
-    {"inv", live_post_invalidate},
-    {"bind", live_post_bind},
     {"poll", do_poll},
-    {"events", do_events},
+    {"async", do_async},
+    {"fill", live_memory_fill},
+    {"check", live_memory_check},
+    {"peek", live_memory_peek},
+    {"poke", live_memory_poke},
+    {"hash", live_memory_hash},
+    {"destroy", live_object_destroy},
+    {"clear", live_object_clear},
     {"counters", do_counters},
     {"book", do_book},
     {"faults", do_faults},
@@ -245,8 +229,7 @@ static void unknown(struct live *live, struct live_words *words)
     for (size_t i = 0; i < COMMANDS; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, " %s", commands[i].name);
     live_error(live, words,
-               "unknown command '%s'; commands are%s quit, and write read send_imm send_inv "
-               "write_imm fadd cswap",
+               "unknown command '%s'; commands are%s quit, and operations by their name",
                words->name, list);
 }
 
@@ -267,5 +250,7 @@ bool live_command_line(struct live *live, const char *line)
         live_post_send(live, &words);
     else
         unknown(live, &words);
+    if (!words.bad)
+        puts("ok");
     return true;
 }

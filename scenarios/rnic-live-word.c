@@ -5,27 +5,41 @@
 #include <errno.h>
 #include <stdarg.h>
 
-void live_error(struct live *live, struct live_words *words, const char *format, ...)
+static void tell(struct live *live, struct live_words *words, int status, const char *format,
+                 va_list list)
 {
-    va_list list;
-
     if (words->bad)
         return;
     words->bad = true;
     live->failed++;
-    fputs("error ", stdout);
+    live->status = status > live->status ? status : live->status;
+    vsnprintf(live->why, sizeof live->why, format, list);
+    printf("error: %s\n", live->why);
+}
+
+void live_error(struct live *live, struct live_words *words, const char *format, ...)
+{
+    va_list list;
+
     va_start(list, format);
-    vprintf(format, list);
+    tell(live, words, 2, format, list);
     va_end(list);
-    putchar('\n');
+}
+
+void live_failure(struct live *live, struct live_words *words, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    tell(live, words, 1, format, list);
+    va_end(list);
 }
 
 bool live_refused(struct live *live, struct live_words *words, const char *verb, int error)
 {
-    if (error >= 0)
-        return false;
-    live_error(live, words, "%s: %s", verb, rnic_err_name(error));
-    return true;
+    if (error < 0)
+        live_failure(live, words, "%s: %s", verb, rnic_err_name(error));
+    return error < 0;
 }
 
 bool live_words_read(struct live *live, struct live_words *words, const char *line)
@@ -34,9 +48,9 @@ bool live_words_read(struct live *live, struct live_words *words, const char *li
     size_t n = strcspn(line, "#\r\n");
 
     memset(words, 0, sizeof *words);
-    if (n >= sizeof words->text)
+    if (n >= sizeof words->text - 1)
     {
-        live_error(live, words, "a line has at most %u characters", LIVE_LINE_BYTES - 1);
+        live_error(live, words, "a line has at most %u characters", LIVE_LINE_BYTES - 2);
         return false;
     }
     memcpy(words->text, line, n);
@@ -101,15 +115,10 @@ uint64_t live_words_number(struct live *live, struct live_words *words, const ch
     return text == NULL ? absent : number(live, words, key, text, least, most);
 }
 
-uint64_t live_words_needed(struct live *live, struct live_words *words, const char *key,
-                           uint64_t least, uint64_t most)
+uint32_t live_words_number32(struct live *live, struct live_words *words, const char *key,
+                             uint32_t absent)
 {
-    const char *text = live_words_text(words, key);
-
-    if (text != NULL)
-        return number(live, words, key, text, least, most);
-    live_error(live, words, "%s: %s= is missing", words->name, key);
-    return least;
+    return (uint32_t)live_words_number(live, words, key, absent, 0, UINT32_MAX);
 }
 
 bool live_words_done(struct live *live, struct live_words *words)

@@ -6,7 +6,8 @@
  * In     options, see usage(); commands from standard input or a script, one a line
  * Out    an answer to each command on standard output: lines of key=value words, the last of which
  *        begins with "ok" or "error". --pcap FILE: what was on the line. Exit status: 0 all
- *        commands went well, 1 one was refused, 2 bad options or a script that is not there
+ *        commands went well, 1 one failed, 2 bad options, or a command that makes no sense. A script
+ *        ends with the first command that fails
  *
  * Time is CLOCK_MONOTONIC from the start of the program, in picoseconds. Between commands, and
  * while one waits, frames and timers are served.
@@ -59,23 +60,23 @@ void live_tick(struct live *live)
     live->now_ps = wire_max_ps(live->now_ps, now_ps);
 }
 
-/* Whatever is here now: frames in, timers, frames out. @return whether there may be more */
-static bool serve(struct live *live)
+/* Whatever is here now: frames in, timers, frames out. */
+static void serve(struct live *live)
 {
     uint8_t bytes[LIVE_FRAME_BYTES];
-    unsigned taken = 0;
     size_t n;
 
     live_tick(live);
-    while (taken < RECEIVE_FRAMES && (n = live_port_receive(live, bytes, sizeof bytes)) > 0)
+    for (unsigned i = 0; i < RECEIVE_FRAMES; i++)
     {
+        n = live_port_receive(live, bytes, sizeof bytes);
+        if (n == 0)
+            break;
         live_fault_pass(live, LIVE_IN, bytes, n);
-        taken++;
     }
     live_fault_release(live);
     live_port_flush(live);
     live_card_run(live);
-    return taken == RECEIVE_FRAMES;
 }
 
 void live_turn(struct live *live, uint64_t until_ps, int input_fd)
@@ -84,22 +85,21 @@ void live_turn(struct live *live, uint64_t until_ps, int input_fd)
                             {.fd = live->stop_fd, .events = POLLIN},
                             {.fd = input_fd, .events = POLLIN}};
     struct timespec wait = {0};
-    bool more = serve(live);
     uint64_t next_ps = wire_min_ps(wire_min_ps(live_card_next(live), live_fault_next(live)),
                                    wire_min_ps(live->port.retry_ps, until_ps));
 
     live_tick(live);
-    if (!more && next_ps > live->now_ps)
+    if (next_ps > live->now_ps)
     {
         uint64_t ns = (next_ps - live->now_ps + 999) / 1000;
 
         wait.tv_sec = (time_t)(ns / 1000000000);
         wait.tv_nsec = (long)(ns % 1000000000);
     }
-    (void)ppoll(fds, 3, next_ps == WIRE_NEVER && !more ? NULL : &wait, NULL);
+    (void)ppoll(fds, 3, next_ps == WIRE_NEVER ? NULL : &wait, NULL);
     if (fds[1].revents != 0)
         live->stopped = true;
-    live_tick(live);
+    serve(live);
 }
 
 /* ---- commands ---- */
@@ -109,7 +109,7 @@ struct reader
 {
     char text[LIVE_LINE_BYTES];
     size_t n;
-    bool ended;
+    bool ended, skips; /* skips: the rest of a line that was too long */
 };
 
 static void read_more(struct reader *reader, int fd)
@@ -122,20 +122,24 @@ static void read_more(struct reader *reader, int fd)
         reader->ended = true;
 }
 
-/* @return whether there was a line; it is cut off the front. */
+/* @return whether there was a line; it is cut off the front. Of a long one, the front is all. */
 static bool next_line(struct reader *reader, char *line)
 {
     char *end = memchr(reader->text, '\n', reader->n);
-    size_t n;
+    bool full = end == NULL && reader->n == sizeof reader->text - 1;
+    bool skipped = reader->skips;
+    size_t n = end != NULL ? (size_t)(end - reader->text) : reader->n;
 
-    if (end == NULL && !(reader->ended && reader->n > 0) && reader->n < sizeof reader->text - 1)
+    if (end == NULL && !full && !(reader->ended && reader->n > 0))
         return false;
-    n = end != NULL ? (size_t)(end - reader->text) : reader->n;
     memcpy(line, reader->text, n);
     line[n] = '\0';
     n += end != NULL;
     memmove(reader->text, reader->text + n, reader->n - n);
     reader->n -= n;
+    reader->skips = full;
+    if (skipped)
+        line[0] = '\0';
     return true;
 }
 
@@ -160,15 +164,15 @@ static void read_commands(struct live *live)
             continue;
         }
         live->line++;
-        (void)serve(live);
+        serve(live);
         more = live_command_line(live, line);
-        (void)serve(live);
+        serve(live);
         if (fflush(stdout) != 0)
             return;
         if (live->options.script != NULL && live->failed > failed)
         {
-            fprintf(stderr, "rnic-live: %s:%" PRIu64 ": refused, see its answer\n",
-                    live->options.script, live->line);
+            fprintf(stderr, "rnic-live: %s:%" PRIu64 ": %s\n", live->options.script, live->line,
+                    live->why);
             return;
         }
     }
@@ -331,6 +335,7 @@ int main(int argc, char **argv)
     live->port.pcap_epoch_ns = clock_ns(CLOCK_REALTIME);
     live_port_open(live);
     live_card_open(live);
+    live_object_open(live);
     live->stop_fd = catch_signals();
     puts("ready");
     fflush(stdout);
@@ -342,7 +347,7 @@ int main(int argc, char **argv)
     close(live->stop_fd);
     if (live->options.script != NULL)
         fclose(live->input);
-    status = live->failed > 0;
+    status = live->status;
     free(live);
     return status;
 }

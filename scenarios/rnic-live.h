@@ -9,9 +9,11 @@
  * rnic-live-address.c   who is where: the address book, ARP, neighbour discovery, echo
  * rnic-live-card.c      the card: frames and time, in and out
  * rnic-live-word.c      one command as key=value words
- * rnic-live-command.c   commands about line, card and completions
- * rnic-live-object.c    commands that make, change and end objects; memory
- * rnic-live-post.c      commands that post work requests
+ * rnic-live-command.c   which command a line is; those about line, card and completions
+ * rnic-live-object.c    domains, queues, regions, windows, address handles; ending objects
+ * rnic-live-pair.c      queue pairs: create, connect, change state, query
+ * rnic-live-post.c      work requests
+ * rnic-live-memory.c    bytes of a region
  *
  * Station 0 is this card. Each address seen on the line is one more station, so a host with an IPv4
  * and an IPv6 address is two.
@@ -32,9 +34,8 @@
 
 #define LIVE_PEERS 62u
 #define LIVE_FRAME_BYTES 65536u /* longest frame taken */
-#define LIVE_OBJECTS 64u        /* of each kind */
-#define LIVE_CQ_ENTRIES 16384u
-#define LIVE_LINE_BYTES 8192u /* of a command, and of a word of it */
+#define LIVE_OBJECTS 256u       /* of each kind */
+#define LIVE_LINE_BYTES 8192u   /* of a command, and of a word of it */
 #define LIVE_WORDS 40u
 #define LIVE_MS_PS 1000000000u
 
@@ -100,17 +101,24 @@ struct live_book
     uint8_t gid[2][16]; /* of this card: IPv4, IPv6 */
 };
 
-struct live_region
+enum live_kind /* of objects, in the order in which they can be destroyed */
 {
-    uint8_t *bytes; /* NULL: no such region */
-    uint64_t va, length;
-    uint32_t key;
+    LIVE_QP,
+    LIVE_AH,
+    LIVE_MW,
+    LIVE_MR,
+    LIVE_SRQ,
+    LIVE_CQ,
+    LIVE_PD,
+    LIVE_KINDS
 };
 
-struct live_qp
+struct live_object
 {
-    uint32_t qpn; /* 0: none */
+    uint32_t id; /* the card's number or key; 0: none */
     enum rnic_qp_type type;
+    uint8_t *bytes; /* MR: the memory, its address and length */
+    uint64_t va, length;
 };
 
 struct live_card
@@ -122,10 +130,7 @@ struct live_card
     size_t n_frames;
     struct wire_frame *pool; /* blanks */
     struct wire_frame in;
-    uint32_t pd, cq, n_mrs, n_qps, n_ahs;
-    struct live_region mrs[LIVE_OBJECTS];
-    struct live_qp qps[LIVE_OBJECTS];
-    uint32_t ahs[LIVE_OBJECTS];
+    struct live_object objects[LIVE_KINDS][LIVE_OBJECTS];
     uint64_t refused[WIRE_DROP_COUNT]; /* RoCE frames that never reached the card */
     uint64_t other;                    /* frames that are not RoCE */
     uint64_t arp, neighbour, echo;     /* answers given */
@@ -152,6 +157,8 @@ struct live
     const char *input_name;
     uint64_t line;   /* of the input */
     uint64_t failed; /* commands */
+    int status;      /* of the program */
+    char why[512];   /* the last one failed */
 };
 
 /** Say why on standard error and end with status 2. */
@@ -253,46 +260,65 @@ struct live_words
     bool bad; /* error was printed: nothing more is to be said */
 };
 
-/**
- * Cut a line. @return false: no command in it, or words->bad: it is none.
- */
+/** Cut a line. @return false: no command in it, or words->bad: it is none. */
 bool live_words_read(struct live *live, struct live_words *words, const char *line);
 /** Value of a key, NULL: not given. */
 const char *live_words_text(struct live_words *words, const char *key);
 /** A number, decimal or 0x; @p absent when not given. Sets words->bad when it is none in range. */
 uint64_t live_words_number(struct live *live, struct live_words *words, const char *key,
                            uint64_t absent, uint64_t least, uint64_t most);
-/** As above, but it has to be there. */
-uint64_t live_words_needed(struct live *live, struct live_words *words, const char *key,
-                           uint64_t least, uint64_t most);
+/** The same of 32 bits. */
+uint32_t live_words_number32(struct live *live, struct live_words *words, const char *key,
+                             uint32_t absent);
 /** All keys were asked for? Otherwise words->bad. Call it behind the last key. @return !bad */
 bool live_words_done(struct live *live, struct live_words *words);
 
-/** Last line of an answer: "error ..." and words->bad. */
+/** Last line of an answer, "error: ...", and words->bad. The command makes no sense. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 void live_error(struct live *live, struct live_words *words, const char *format, ...);
+/** The same of a command that could not be carried out. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void live_failure(struct live *live, struct live_words *words, const char *format, ...);
 /** The same for a verb that refused. @return whether it did */
 bool live_refused(struct live *live, struct live_words *words, const char *verb, int error);
 
-/* ---- rnic-live-command.c, -object.c, -post.c ---- */
+/* ---- commands: each prints its answer, all but the last line ---- */
 
 typedef void live_command(struct live *live, struct live_words *words);
 
 /** Carry out one line of input. @return false: the line says that there is no more to come */
 bool live_command_line(struct live *live, const char *line);
 
-live_command live_object_mr, live_object_dereg, live_object_qp, live_object_connect,
-    live_object_modify, live_object_query, live_object_destroy, live_object_ah, live_object_mw,
-    live_object_fill, live_object_hash, live_object_peek, live_object_poke;
-live_command live_post_send, live_post_recv, live_post_invalidate, live_post_bind;
-/** Whether it is an operation, as `send op=` and commands have it. */
+live_command live_object_pd, live_object_cq, live_object_srq, live_object_mr, live_object_mw,
+    live_object_ah, live_object_destroy, live_object_clear;
+live_command live_pair_create, live_pair_connect, live_pair_modify, live_pair_query;
+live_command live_post_send, live_post_recv;
+live_command live_memory_fill, live_memory_check, live_memory_peek, live_memory_poke,
+    live_memory_hash;
+
+/** Whether it is an operation, as `send op=` has it. */
 bool live_post_is_operation(const char *name);
-/** Number of the queue pair that qp= names, with words->bad when there is none. */
-uint32_t live_object_qpn(struct live *live, struct live_words *words, struct live_qp **qp);
-/** Region and range of mr=, off=, len=; NULL with words->bad when it is not inside. */
-struct live_region *live_object_range(struct live *live, struct live_words *words, uint64_t *off,
-                                      uint64_t *len, uint64_t count, uint64_t stride);
+/** The first domain and completion queue, which are there from the start. */
+void live_object_open(struct live *live);
+/** Object that the key of its kind names (0 when not given); NULL with words->bad: there is none */
+struct live_object *live_object_get(struct live *live, struct live_words *words,
+                                    enum live_kind kind);
+/** The same by its number, under another key. */
+struct live_object *live_object_at(struct live *live, struct live_words *words, enum live_kind kind,
+                                   const char *key, uint64_t number);
+/** A free place; NULL with words->bad: there is none */
+struct live_object *live_object_room(struct live *live, struct live_words *words,
+                                     enum live_kind kind);
+/** Put a new object into its place and answer its number. */
+void live_object_keep(struct live *live, enum live_kind kind, struct live_object *place,
+                      struct live_object object);
+/** Letters of access=: l local write, w remote write, r remote read, a atomics, b windows. */
+unsigned live_object_access(struct live *live, struct live_words *words, const char *absent);
+/** Address vector of dgid=, dmac=, tclass=, hop=, sport=, rocev1=; also ends the keys. */
+struct rnic_av live_object_path(struct live *live, struct live_words *words);
 
 #endif
