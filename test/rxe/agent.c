@@ -7,8 +7,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
+
+enum
+{
+    AGENT_WAIT_US = 2000
+};
 
 struct agent_command
 {
@@ -184,25 +188,12 @@ static bool agent_run(struct agent_call *call, char *line)
     return agent_fail(call, "unknown command %s", name);
 }
 
-// The port's bytes as they are: no echo, no line editing.
-static FILE *agent_port(const char *path)
-{
-    int port = open(path, O_RDWR | O_NOCTTY);
-    struct termios look;
-    if (port < 0 || tcgetattr(port, &look) != 0)
-    {
-        return NULL;
-    }
-    cfmakeraw(&look);
-    tcsetattr(port, TCSANOW, &look);
-    return fdopen(port, "r+");
-}
-
 int main(int argc, char **argv)
 {
     static struct agent agent = {.gid4 = -1, .gid6 = -1};
-    FILE *port = argc == 2 ? agent_port(argv[1]) : NULL;
-    FILE *out = port == NULL ? NULL : fdopen(dup(fileno(port)), "w");
+    int port = argc == 2 ? open(argv[1], O_RDWR) : -1; // a port is opened only once
+    FILE *in = port < 0 ? NULL : fdopen(port, "r");
+    FILE *out = in == NULL ? NULL : fdopen(dup(port), "w");
     if (out == NULL)
     {
         perror("agent PORT");
@@ -212,9 +203,15 @@ int main(int argc, char **argv)
     fflush(out);
     char *line = NULL;
     size_t room = 0;
-    ssize_t length;
-    while ((length = getline(&line, &room, port)) > 0)
+    for (;;)
     {
+        ssize_t length = getline(&line, &room, in);
+        if (length <= 0) // nobody outside has opened the port (yet, or again)
+        {
+            clearerr(in);
+            usleep(AGENT_WAIT_US);
+            continue;
+        }
         line[length - 1] = 0;
         struct agent_call call = {.agent = &agent, .out = out};
         if (agent_run(&call, line))
@@ -227,5 +224,4 @@ int main(int argc, char **argv)
         }
         fflush(out);
     }
-    return 0;
 }

@@ -31,9 +31,10 @@ WANTED = """busybox-static libc6 libibverbs1 libibverbs-dev ibverbs-providers li
 TOOLS = """ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_devinfo ib_write_bw ib_write_lat
     ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_atomic_bw ib_atomic_lat""".split()
 # crc32_generic is asked for by its algorithm's name, so no dependency tells of it.
-MODULES = "virtio_pci virtio_net crc32_generic ib_uverbs rdma_rxe rdma_ucm".split()
+MODULES = "virtio_pci virtio_net virtio_console crc32_generic ib_uverbs rdma_rxe rdma_ucm".split()
 MODULE_FOLDERS = re.compile(
-    r"\./lib/modules/[^/]+/kernel/(drivers/(infiniband|virtio|net/[^/]+\.ko)|net|crypto|lib)")
+    r"\./lib/modules/[^/]+/kernel/(drivers/(infiniband|virtio|net/[^/]+\.ko|char/virtio_[^/]+\.ko)|net"
+    r"|crypto|lib)")
 LIB = "usr/lib/x86_64-linux-gnu"
 AGENT = sorted(glob.glob(os.path.join(HERE, "agent*.c")))
 AGENT_FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion",
@@ -110,7 +111,7 @@ def unpack_kernel(package, into):
 
 def fetch(say):
     """Download the packages and unpack them, once."""
-    stamp = digest(*WANTED)
+    stamp = digest(*WANTED, MODULE_FOLDERS.pattern)
     if stamped(PACKAGES, stamp):
         return
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:

@@ -4,13 +4,18 @@
 go both ways. The peer is Python; the model's card meets the guest in the tests beside this one."""
 
 import contextlib
+import os
 import queue
+import shutil
 import struct
+import subprocess
+import sys
 import time
 import unittest
 import zlib
 
 import guest
+import image
 import peer
 
 WRITE_ONLY, ACK, SEND_ONLY, READ_RESPONSE_ONLY = 0x0A, 0x11, 0x04, 0x10
@@ -186,6 +191,45 @@ class OneGuest(unittest.TestCase):
 
     def test_shell(self):
         self.assertEqual(self.guest.shell("echo a; echo b >&2; exit 3"), (3, "a\nb"))
+
+
+class Program(unittest.TestCase):
+    """guest.py as a command."""
+
+    def test_without_qemu_it_is_skipped(self):
+        done = subprocess.run([sys.executable, guest.__file__], env={"PATH": "/nowhere"},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (guest.SKIPPED, ""))
+        self.assertRegex(done.stderr, r"^rxe: skipped: .*setup --live.*\n$")
+
+    def test_lines_go_to_the_agent(self):
+        lines = "mr len=16\nfill byte=1\npeek len=2\nsit\nquery qp=7\n"
+        done = subprocess.run([sys.executable, guest.__file__], input=lines, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^addr=0x\w+ rkey=0x\w+ lkey=0x\w+\nmr=0\nok\nok\n"
+                         r"hex=0101\nok\nerror: unknown command sit\nerror: there is no qp=7\n$")
+
+    def test_qemu_dies_with_its_test(self):
+        text = "import guest, time; g = guest.Guest('x').start(); " \
+               "print(g.process.pid, g.folder, flush=True); time.sleep(60)"
+        folder = os.path.dirname(guest.__file__)
+        with subprocess.Popen([sys.executable, "-c", text], cwd=folder, text=True,
+                              stdout=subprocess.PIPE) as process:
+            pid, left = process.stdout.readline().split()
+            self.addCleanup(shutil.rmtree, left)
+            process.kill()
+        self.assertTrue(eventually(lambda: not os.path.exists(f"/proc/{pid}")
+                                   or " Z " in image.read(f"/proc/{pid}/stat").decode()))
+
+
+def eventually(true, limit_s=10):
+    """Whether true() becomes so within the time."""
+    end = time.monotonic() + limit_s
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
 
 
 class TwoGuests(unittest.TestCase):
