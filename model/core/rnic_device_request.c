@@ -9,11 +9,22 @@
 #include "rnic_rx_place.h"
 #include "wire_codec.h"
 
-/* Refuse a request for good, on a reliable connection. */
+/*
+ * Refuse a request for good, on a reliable connection. The receive request of an open SEND tells our
+ * host, else an event does.
+ */
 static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                                 enum wire_drop drop, uint64_t at_ps)
 {
-    rnic_device_refuse(dev, qp, code, qp->resp.psn, at_ps);
+    struct rnic_rx_place_result result;
+
+    rnic_rx_place_fail(qp, RNIC_WC_LOC_QP_OP_ERR, &result);
+    if (result.has_cqe) {
+        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+        rnic_device_refuse_told(dev, qp, code, qp->resp.psn, at_ps);
+    } else {
+        rnic_device_refuse(dev, qp, code, qp->resp.psn, at_ps);
+    }
     return rnic_device_drop(dev, drop);
 }
 

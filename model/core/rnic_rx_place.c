@@ -115,6 +115,15 @@ void rnic_rx_place_abandon(struct rnic_qp *qp, enum rnic_wc_status status,
         place_consume(qp, status, result);
 }
 
+void rnic_rx_place_fail(struct rnic_qp *qp, enum rnic_wc_status status,
+                        struct rnic_rx_place_result *result)
+{
+    result->has_cqe = false;
+    if (qp->resp.message_is & WIRE_IS_SEND)
+        place_consume(qp, status, result);
+    rnic_rx_place_forget(&qp->resp);
+}
+
 /* What the headers of the last packet say to the receiver. */
 static void place_describe(const struct wire_frame *frame, uint16_t has, struct rnic_wc *wc)
 {

@@ -71,4 +71,11 @@ void rnic_rx_place_forget(struct rnic_resp *resp);
 void rnic_rx_place_abandon(struct rnic_qp *qp, enum rnic_wc_status status,
                            struct rnic_rx_place_result *result);
 
+/**
+ * The open message of a reliable connection is refused: a SEND's receive request, which is in use,
+ * ends with @p status. @param result has_cqe, wc
+ */
+void rnic_rx_place_fail(struct rnic_qp *qp, enum rnic_wc_status status,
+                        struct rnic_rx_place_result *result);
+
 #endif

@@ -373,6 +373,44 @@ static void to_error_flushes_both_queues_each_to_its_cq(void)
     card_bench_close(&bench);
 }
 
+/* An open SEND is refused: the receive request it uses tells the host, and no event does. */
+static void an_open_send_that_goes_wrong_ends_its_receive(void)
+{
+    const struct {
+        uint8_t opcode;
+        uint32_t bytes;
+    } cases[] = {
+        {WIRE_OP_WRITE_MIDDLE, 1024}, {WIRE_OP_SEND_FIRST, 1024},  {WIRE_OP_SEND_ONLY, 10},
+        {WIRE_OP_READ_REQUEST, 10},   {WIRE_OP_SEND_MIDDLE, 1023}, {WIRE_OP_SEND_LAST, 0},
+        {WIRE_OP_FETCH_ADD, 8},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct card_options options = card_options_ideal();
+        struct wire_frame frame;
+
+        options.access = CARD_ACCESS_ALL;
+        options.rd_atomic = 4;
+        card_bench_open(&bench, 2, &options);
+        card_recv(b, 7, 0, 8192);
+        card_recv(b, 8, 8192, 8192);
+        frame = card_request(b, WIRE_OP_SEND_FIRST, 0, 1024);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+        frame = card_request(b, cases[i].opcode, 1, cases[i].bytes);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_REFUSED);
+        card_bench_run(&bench, 20000000);
+        card_expect(b, b->recv_cq, 7, RNIC_WC_LOC_QP_OP_ERR);
+        card_expect(b, b->recv_cq, 8, RNIC_WC_WR_FLUSH_ERR);
+        CHECK_EQ(b->events[RNIC_EVENT_QP_REQ_ERR], 0);
+        CHECK_EQ(card_state(b, b->qpn), RNIC_QPS_ERR);
+        CHECK_EQ(
+            card_log_at(&bench, b->station, false, card_log_count(&bench, b->station, false) - 1)
+                ->frame.syndrome,
+            0x61);
+        card_bench_close(&bench);
+    }
+}
+
 CHECK_SUITE(rc_error, CHECK_CASE(a_wrong_remote_access_moves_no_byte),
             CHECK_CASE(the_borders_of_a_region_are_inside),
             CHECK_CASE(a_write_of_nothing_is_not_checked),
@@ -384,4 +422,5 @@ CHECK_SUITE(rc_error, CHECK_CASE(a_wrong_remote_access_moves_no_byte),
             CHECK_CASE(a_local_error_comes_behind_what_is_outstanding),
             CHECK_CASE(a_local_error_at_a_later_packet_is_told_at_once),
             CHECK_CASE(a_region_that_goes_before_its_packets_leave),
-            CHECK_CASE(to_error_flushes_both_queues_each_to_its_cq))
+            CHECK_CASE(to_error_flushes_both_queues_each_to_its_cq),
+            CHECK_CASE(an_open_send_that_goes_wrong_ends_its_receive))

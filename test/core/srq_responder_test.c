@@ -151,8 +151,8 @@ static void a_queue_pair_that_fails_leaves_the_rest(void)
     card_bench_close(&bench);
 }
 
-/* The open message's request is flushed with its queue pair. */
-static void an_open_message_is_flushed(void)
+/* The open message's request tells what went wrong. */
+static void an_open_message_tells_of_the_refusal(void)
 {
     struct wire_frame frame;
 
@@ -163,7 +163,7 @@ static void an_open_message_is_flushed(void)
     frame = card_request(b, WIRE_OP_WRITE_ONLY, 1, 8); /* not inside a SEND */
     CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_REFUSED);
     card_bench_run(&bench, bench.now_ps + 10000000);
-    (void)expect(1, RNIC_WC_WR_FLUSH_ERR, b->qpn);
+    (void)expect(1, RNIC_WC_LOC_QP_OP_ERR, b->qpn);
     card_expect_none(b, b->recv_cq);
     CHECK_EQ(queued(), 1);
     CHECK_EQ(b->events[RNIC_EVENT_LAST_WQE], 1);
@@ -173,4 +173,4 @@ static void an_open_message_is_flushed(void)
 CHECK_SUITE(srq_responder, CHECK_CASE(messages_take_in_the_order_of_their_beginnings),
             CHECK_CASE(what_needs_no_request_takes_none), CHECK_CASE(an_empty_queue_is_rnr),
             CHECK_CASE(the_limit_is_told_once), CHECK_CASE(a_queue_pair_that_fails_leaves_the_rest),
-            CHECK_CASE(an_open_message_is_flushed))
+            CHECK_CASE(an_open_message_tells_of_the_refusal))
