@@ -6,8 +6,8 @@
  * In     options, see usage(); commands from standard input or a script, one a line
  * Out    an answer to each command on standard output: lines of key=value words, the last of which
  *        begins with "ok" or "error". --pcap FILE: what was on the line. Exit status: 0 all
- *        commands went well, 1 one failed, 2 bad options, or a command that makes no sense. A script
- *        ends with the first command that fails
+ *        commands went well, 1 one failed, 2 bad options, or a command that makes no sense. A
+ *        script ends with the first command that fails
  *
  * Time is CLOCK_MONOTONIC from the start of the program, in picoseconds. Between commands, and
  * while one waits, frames and timers are served.

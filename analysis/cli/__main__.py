@@ -6,8 +6,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from analysis.cli import bench, build, decode, gallery, play, plot, replay  # noqa: E402
-from analysis.cli import run, setup, test  # noqa: E402
+from analysis.cli import bench, build, decode, gallery, live, play, plot  # noqa: E402
+from analysis.cli import replay, run, setup, test  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
 
 COMMANDS = {
@@ -16,6 +16,7 @@ COMMANDS = {
     "plot": (plot.main, "draw a results folder again, or many together"),
     "gallery": (gallery.main, "run small scenarios and make doc/gallery.rst with their pictures"),
     "play": (play.main, "show one operation between two hosts, packet by packet"),
+    "live": (live.main, "drive a card in real time, against a Linux guest or another card"),
     "decode": (decode.main, "print a capture, one line a frame, and check it"),
     "replay": (replay.main, "captured traffic of other cards against a card of this model"),
     "bench": (bench.main, "measure the speed beside a yardstick of stock ns-3"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A running rnic-live as Python sees it; the guest of test/rxe has the same commands and answers."""
+"""A running rnic-live as Python sees it; commands and answers are those of the guest's agent."""
 
 import os
 import select
