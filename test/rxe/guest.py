@@ -121,8 +121,8 @@ def parse(lines):
 class Guest:
     """One guest. Starts and ends with it: QEMU, a folder for its sockets.
 
-    name: for messages; ip, ip6: "ADDRESS/LENGTH" or "" (none); mtu: of its Ethernet, bytes;
-    mac: else made of the name; local, peer: paths of QEMU's socket and of its peer's, else in the
+    name: for messages; ip, ip6: "ADDRESS/LENGTH" or "" (none); mtu: of its Ethernet, bytes
+    (path MTU 4096 needs 4200); mac: else made of the name; local, peer: paths of QEMU's socket and of its peer's, else in the
     guest's own folder. Two guests see each other when the peer of each is the local of the other.
     A path may have 107 bytes. Start guests from the main thread: QEMU dies with the thread that
     started it.
@@ -144,7 +144,7 @@ class Guest:
         for path in (self.local, os.path.join(self.folder, "agent")):
             if os.path.exists(path):
                 os.unlink(path)
-        call = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", "5", QEMU, "-name", self.name]
+        call = ["setpriv", "--pdeathsig", "KILL", QEMU, "-name", self.name]
         call += MACHINE
         call += ["-kernel", image.KERNEL, "-initrd", image.INITRD, "-append", KERNEL_LINE]
         call += ["-serial", f"file:{self.folder}/console"]
