@@ -235,6 +235,14 @@ class ProgramTest(unittest.TestCase):
                 self.assertEqual(len(re.findall("^error: ", result.stdout, re.M)), 1)
                 self.assertTrue(result.stdout.endswith("ok\n"), "the next one is carried out")
 
+    def test_doc_has_every_command(self):
+        told = self.call("--unix", *self.ends, text="x\n").stdout
+        names = re.search(r"commands are (.*), and operations", told).group(1).split()
+        self.assertIn("write", self.call("--unix", *self.ends, text="send op=x\n").stdout)
+        with open(os.path.join(peer.ROOT, "doc", "live.rst"), encoding="ascii") as file:
+            listed = re.findall(r"^``(\w+)``", file.read().split("Commands")[1], re.M)
+        self.assertEqual(sorted(set(names) - set(listed)), [])
+
     def test_script(self):
         script = os.path.join(self.folder, "script")
         for lines, status, where in (("# nothing\n\nmr len=5\npoke hex=0102 # two\npeek", 0, None),
