@@ -288,6 +288,7 @@ static void a_report_behind_a_read_stops_at_it(void)
     CHECK_EQ(card_deliver(&bench, a, &report), WIRE_DROP_NONE);
     card_bench_run(&bench, 11 * US);
     CHECK_EQ(requests(), 5);
+    CHECK_EQ(card_counters(a, a->qpn).naks_rx, 1);
     CHECK_EQ(card_log_at(&bench, a->station, true, 4)->frame.opcode, WIRE_OP_READ_REQUEST);
     CHECK_EQ(card_log_at(&bench, a->station, true, 4)->frame.psn.v, psn(0));
     bench.tap = NULL;
