@@ -170,7 +170,7 @@ static void timers_retry(struct rnic_device *dev, uint64_t now_ps)
             qp->counters.timeouts++;
             dev->counters.timeouts++;
         }
-        rnic_device_verdict(dev, qp, verdict, now_ps);
+        rnic_device_response_verdict(dev, qp, verdict, now_ps);
     }
 }
 

@@ -10,8 +10,8 @@
 #include "wire_codec.h"
 
 /*
- * Refuse a request for good, on a reliable connection. The receive request of an open SEND tells our
- * host, else an event does.
+ * Refuse a request for good, on a reliable connection. The receive request of an open SEND tells
+ * our host, else an event does.
  */
 static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                                 enum wire_drop drop, uint64_t at_ps)
@@ -21,9 +21,9 @@ static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, enu
     rnic_rx_place_fail(qp, RNIC_WC_LOC_QP_OP_ERR, &result);
     if (result.has_cqe) {
         rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
-        rnic_device_refuse_told(dev, qp, code, qp->resp.psn, at_ps);
+        rnic_device_respond_refuse_told(dev, qp, code, qp->resp.psn, at_ps);
     } else {
-        rnic_device_refuse(dev, qp, code, qp->resp.psn, at_ps);
+        rnic_device_respond_refuse(dev, qp, code, qp->resp.psn, at_ps);
     }
     return rnic_device_drop(dev, drop);
 }
@@ -62,7 +62,7 @@ static enum wire_drop rx_gap(struct rnic_device *dev, struct rnic_qp *qp, uint64
         resp->psn = resp->message_psn;
         rnic_rx_place_forget(resp);
     }
-    rnic_device_answer(dev, qp, WIRE_AETH_NAK | WIRE_NAK_SEQUENCE, resp->psn, at_ps);
+    rnic_device_respond_answer(dev, qp, WIRE_AETH_NAK | WIRE_NAK_SEQUENCE, resp->psn, at_ps);
     return rnic_device_drop(dev, WIRE_DROP_PSN_GAP);
 }
 
@@ -71,10 +71,10 @@ static enum wire_drop rx_ahead(struct rnic_device *dev, struct rnic_qp *qp,
                                const struct wire_frame *frame, uint64_t at_ps)
 {
     if (!rnic_rx_hold_put(&qp->held_requests, qp->resp.psn, frame)) {
-        rnic_device_answer(dev, qp, WIRE_AETH_NAK | WIRE_NAK_SEQUENCE, qp->resp.psn, at_ps);
+        rnic_device_respond_answer(dev, qp, WIRE_AETH_NAK | WIRE_NAK_SEQUENCE, qp->resp.psn, at_ps);
         return rnic_device_drop(dev, WIRE_DROP_PSN_GAP);
     }
-    rnic_device_answer_ahead(dev, qp, frame->psn, at_ps);
+    rnic_device_respond_ahead(dev, qp, frame->psn, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -88,7 +88,7 @@ static enum wire_drop rx_not_new(struct rnic_device *dev, struct rnic_qp *qp,
                        RNIC_WC_LOC_QP_OP_ERR, at_ps);
     switch (verdict) {
     case RNIC_RX_DUPLICATE:
-        return rnic_device_repeat(dev, qp, frame, at_ps);
+        return rnic_device_respond_repeat(dev, qp, frame, at_ps);
     case RNIC_RX_GAP:
         return rx_gap(dev, qp, at_ps);
     case RNIC_RX_GAP_SILENT:
@@ -129,8 +129,8 @@ static void rx_accepted(struct rnic_device *dev, struct rnic_qp *qp, const struc
 static enum wire_drop rx_rnr(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
     qp->resp.nak = RNIC_RESP_RNR_NAK;
-    rnic_device_answer(dev, qp, (uint8_t)(WIRE_AETH_RNR_NAK | qp->min_rnr_timer), qp->resp.psn,
-                       at_ps);
+    rnic_device_respond_answer(dev, qp, (uint8_t)(WIRE_AETH_RNR_NAK | qp->min_rnr_timer),
+                               qp->resp.psn, at_ps);
     return rnic_device_drop(dev, WIRE_DROP_RNR_WAIT);
 }
 
@@ -171,7 +171,7 @@ static enum wire_drop rx_not_placed(struct rnic_device *dev, struct rnic_qp *qp,
             return rx_refuse(dev, qp, rx_nak_code(result->placed), WIRE_DROP_REFUSED, at_ps);
         /* The receive request that could not take it has the real status: that tells the host. */
         rnic_complete_recv(dev, qp, &result->wc, false, at_ps);
-        rnic_device_refuse_told(dev, qp, rx_nak_code(result->placed), qp->resp.psn, at_ps);
+        rnic_device_respond_refuse_told(dev, qp, rx_nak_code(result->placed), qp->resp.psn, at_ps);
         return rnic_device_drop(dev, WIRE_DROP_REFUSED);
     }
     if (result->placed == RNIC_RX_NAK_OP)
@@ -217,7 +217,7 @@ static enum wire_drop rx_data(struct rnic_device *dev, struct rnic_qp *qp,
             return WIRE_DROP_NONE; /* no room for its completion: the peer is not told it is done */
     }
     if ((frame->bth_flags & WIRE_BTH_ACKREQ) && qp->type == RNIC_QPT_RC)
-        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
+        rnic_device_respond_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp), frame->psn, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -255,7 +255,7 @@ static enum wire_drop rx_read(struct rnic_device *dev, struct rnic_qp *qp,
     resource = rx_remember(qp, frame, packets, at_ps);
     resource->length = resource->asked = frame->dma_bytes;
     rnic_rx_respond_queue(&qp->respond, resource, 0, packets);
-    rnic_device_respond_ready(dev, qp, at_ps, at_ps);
+    rnic_device_tx_respond_ready(dev, qp, at_ps, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -275,7 +275,7 @@ static enum wire_drop rx_atomic(struct rnic_device *dev, struct rnic_qp *qp,
     resource = rx_remember(qp, frame, 1, done_ps);
     resource->orig = orig;
     rnic_rx_respond_queue(&qp->respond, resource, 0, 1);
-    rnic_device_respond_ready(dev, qp, at_ps, at_ps);
+    rnic_device_tx_respond_ready(dev, qp, at_ps, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -337,8 +337,8 @@ static void rx_kept(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
             return; /* refused or RNR: told already */
     }
     if (moved && qp->state != RNIC_QPS_ERR)
-        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp),
-                           wire_psn_add(qp->resp.psn, WIRE_PSN_MASK), at_ps);
+        rnic_device_respond_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp),
+                                   wire_psn_add(qp->resp.psn, WIRE_PSN_MASK), at_ps);
 }
 
 enum wire_drop rnic_device_request(struct rnic_device *dev, struct rnic_qp *qp,

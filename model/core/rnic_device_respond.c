@@ -59,19 +59,19 @@ static inline void respond_answer(struct rnic_device *dev, struct rnic_qp *qp, u
         respond_send(dev, qp, syndrome, psn, msn, ready_ps);
 }
 
-void rnic_device_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndrome, wire_psn psn,
-                        uint64_t at_ps)
+void rnic_device_respond_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndrome,
+                                wire_psn psn, uint64_t at_ps)
 {
     respond_answer(dev, qp, syndrome, psn, qp->resp.msn, at_ps);
 }
 
-void rnic_device_answer_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_psn arrived,
-                              uint64_t at_ps)
+void rnic_device_respond_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_psn arrived,
+                               uint64_t at_ps)
 {
     respond_answer(dev, qp, WIRE_AETH_NAK | WIRE_NAK_SELECTIVE, qp->resp.psn, arrived.v, at_ps);
 }
 
-void rnic_device_responded(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps)
+void rnic_device_respond_left(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps)
 {
     struct rnic_qp *qp = rnic_table_qp_find(&dev->qps, qpn);
     struct rnic_rx_respond *respond;
@@ -87,22 +87,22 @@ void rnic_device_responded(struct rnic_device *dev, uint32_t qpn, uint64_t now_p
                  wire_max_ps(respond->later_ps, now_ps));
 }
 
-void rnic_device_refuse_told(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
-                             wire_psn psn, uint64_t at_ps)
+void rnic_device_respond_refuse_told(struct rnic_device *dev, struct rnic_qp *qp,
+                                     enum wire_nak code, wire_psn psn, uint64_t at_ps)
 {
     rnic_rx_respond_cut(&qp->respond, psn);
-    rnic_device_answer(dev, qp, (uint8_t)(WIRE_AETH_NAK | code), psn, at_ps);
+    rnic_device_respond_answer(dev, qp, (uint8_t)(WIRE_AETH_NAK | code), psn, at_ps);
     rnic_complete_refused(dev, qp, at_ps);
 }
 
-void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
-                        wire_psn psn, uint64_t at_ps)
+void rnic_device_respond_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                                wire_psn psn, uint64_t at_ps)
 {
     if (qp->state != RNIC_QPS_ERR)
         rnic_device_event(
             dev, code == WIRE_NAK_ACCESS ? RNIC_EVENT_QP_ACCESS_ERR : RNIC_EVENT_QP_REQ_ERR, qp,
             code, at_ps);
-    rnic_device_refuse_told(dev, qp, code, psn, at_ps);
+    rnic_device_respond_refuse_told(dev, qp, code, psn, at_ps);
 }
 
 /* ---- repeated requests ---- */
@@ -138,7 +138,7 @@ static enum wire_drop repeat_read(struct rnic_device *dev, struct rnic_qp *qp,
         return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
     if (!rnic_access_open(&dev->path, peer, frame->rkey, frame->va, frame->dma_bytes,
                           RNIC_ACCESS_REMOTE_READ)) {
-        rnic_device_refuse(dev, qp, WIRE_NAK_ACCESS, frame->psn, at_ps);
+        rnic_device_respond_refuse(dev, qp, WIRE_NAK_ACCESS, frame->psn, at_ps);
         return rnic_device_drop(dev, WIRE_DROP_REFUSED);
     }
     waits = resource->next != resource->end;
@@ -148,7 +148,7 @@ static enum wire_drop repeat_read(struct rnic_device *dev, struct rnic_qp *qp,
     if (!waits || from < resource->next)
         resource->ready_ps = at_ps;
     rnic_rx_respond_queue(&qp->respond, resource, from, end);
-    rnic_device_respond_ready(dev, qp, at_ps, at_ps);
+    rnic_device_tx_respond_ready(dev, qp, at_ps, at_ps);
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
 
@@ -163,7 +163,7 @@ static enum wire_drop repeat_atomic(struct rnic_device *dev, struct rnic_qp *qp,
         if (resource->next == resource->end)
             resource->ready_ps = wire_max_ps(resource->ready_ps, at_ps);
         rnic_rx_respond_queue(&qp->respond, resource, 0, 1);
-        rnic_device_respond_ready(dev, qp, at_ps, at_ps);
+        rnic_device_tx_respond_ready(dev, qp, at_ps, at_ps);
     }
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
@@ -179,8 +179,8 @@ static wire_psn repeat_acknowledged(const struct rnic_qp *qp, wire_psn psn)
     return rnic_rx_respond_clear(&qp->respond, psn, wire_psn_add(qp->resp.psn, WIRE_PSN_MASK));
 }
 
-enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
-                                  const struct wire_frame *frame, uint64_t at_ps)
+enum wire_drop rnic_device_respond_repeat(struct rnic_device *dev, struct rnic_qp *qp,
+                                          const struct wire_frame *frame, uint64_t at_ps)
 {
     const uint16_t is = wire_opcodes[frame->opcode].is;
 
@@ -189,8 +189,8 @@ enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
     if (is & WIRE_IS_ATOMIC)
         return repeat_atomic(dev, qp, frame, at_ps);
     if (is & (WIRE_IS_SEND | WIRE_IS_WRITE))
-        rnic_device_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp),
-                           repeat_acknowledged(qp, frame->psn), at_ps);
+        rnic_device_respond_answer(dev, qp, WIRE_AETH_ACK | rnic_credit_of(qp),
+                                   repeat_acknowledged(qp, frame->psn), at_ps);
     return rnic_device_drop(dev, WIRE_DROP_DUPLICATE);
 }
 
@@ -244,8 +244,8 @@ bool rnic_device_respond(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
     read_ps = at_ps;
     if (resource->opcode == WIRE_OP_READ_REQUEST) {
         if (!respond_gather(dev, qp, resource, frame, &read_ps)) {
-            rnic_device_refuse(dev, qp, WIRE_NAK_ACCESS,
-                               wire_psn_add(resource->psn, resource->next), now_ps);
+            rnic_device_respond_refuse(dev, qp, WIRE_NAK_ACCESS,
+                                       wire_psn_add(resource->psn, resource->next), now_ps);
             return false;
         }
         rnic_device_passage(dev, RNIC_BLOCK_DMA, qp, frame, at_ps, read_ps);

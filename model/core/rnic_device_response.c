@@ -15,12 +15,12 @@ static enum rnic_wc_status response_nak_status(uint8_t code)
                                      : RNIC_WC_REM_OP_ERR;
 }
 
-void rnic_device_verdict(struct rnic_device *dev, struct rnic_qp *qp,
-                         enum rnic_tx_replay_verdict verdict, uint64_t now_ps)
+void rnic_device_response_verdict(struct rnic_device *dev, struct rnic_qp *qp,
+                                  enum rnic_tx_replay_verdict verdict, uint64_t now_ps)
 {
     if (verdict == RNIC_TX_REPLAY_RESEND || verdict == RNIC_TX_REPLAY_WAIT) {
         rnic_tx_sched_remove(&dev->sched, &qp->request); /* what it sends now is caused by this */
-        rnic_device_seek(qp);
+        rnic_device_tx_seek(qp);
     }
     rnic_complete_sends(dev, qp, now_ps);
     if (qp->state == RNIC_QPS_ERR)
@@ -33,7 +33,7 @@ void rnic_device_verdict(struct rnic_device *dev, struct rnic_qp *qp,
         return;
     }
     rnic_device_watch(dev, qp);
-    rnic_device_ready(dev, qp, now_ps, now_ps);
+    rnic_device_tx_ready(dev, qp, now_ps, now_ps);
 }
 
 /* The request that owns `psn` has failed; those before it are done. */
@@ -66,7 +66,7 @@ static void response_credits(struct rnic_qp *qp, const struct wire_frame *frame)
 /* Selective repeat: the request with this PSN has arrived; a READ's takes several PSNs. */
 static void response_arrived(struct rnic_qp *qp, wire_psn psn)
 {
-    struct rnic_device_spot spot = rnic_device_find(qp, psn);
+    struct rnic_device_spot spot = rnic_device_tx_find(qp, psn);
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot.index);
     uint32_t psns = rnic_ring_is_read(wqe) ? wqe->packets - spot.packet : 1;
 
@@ -90,7 +90,7 @@ static enum wire_drop response_selective(struct rnic_device *dev, struct rnic_qp
     if (frame->psn.v == replay->psn_una.v && rnic_tx_replay_refusable(replay, arrived) &&
         wire_psn_diff(arrived, frame->psn) > 0)
         response_arrived(qp, arrived);
-    rnic_device_verdict(dev, qp, verdict, now_ps);
+    rnic_device_response_verdict(dev, qp, verdict, now_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -118,7 +118,7 @@ static enum wire_drop response_nak(struct rnic_device *dev, struct rnic_qp *qp,
         response_failed(dev, qp, frame->psn, response_nak_status(code), frame->syndrome, now_ps);
         return WIRE_DROP_NONE;
     }
-    rnic_device_verdict(dev, qp, verdict, now_ps);
+    rnic_device_response_verdict(dev, qp, verdict, now_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -133,7 +133,7 @@ static wire_psn response_whole_messages(struct rnic_qp *qp, wire_psn psn, uint64
     if (!rnic_tx_replay_refusable(&qp->replay, psn))
         return psn;
     rnic_tx_replay_alive(&qp->replay, now_ps);
-    spot = rnic_device_find(qp, wire_psn_add(psn, 1));
+    spot = rnic_device_tx_find(qp, wire_psn_add(psn, 1));
     return wire_psn_add(psn, (WIRE_PSN_MASK + 1 - spot.packet) & WIRE_PSN_MASK);
 }
 
@@ -151,8 +151,8 @@ static enum wire_drop response_ack(struct rnic_device *dev, struct rnic_qp *qp, 
         return rnic_device_drop(dev, WIRE_DROP_STALE_ACK);
     qp->counters.acks_rx++;
     if (next.v != qp->replay.psn_next.v && verdict == RNIC_TX_REPLAY_PROGRESS)
-        rnic_device_seek(qp);
-    rnic_device_verdict(dev, qp, verdict, now_ps);
+        rnic_device_tx_seek(qp);
+    rnic_device_response_verdict(dev, qp, verdict, now_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -193,9 +193,9 @@ static enum wire_drop response_data(struct rnic_device *dev, struct rnic_qp *qp,
     rnic_tx_replay_read_done(&qp->replay, result.ends,
                              result.ends ? response_next_read(qp) : qp->replay.psn_read, at_ps);
     if (next.v != qp->replay.psn_next.v)
-        rnic_device_seek(qp);
+        rnic_device_tx_seek(qp);
     rnic_complete_sends(dev, qp, done_ps);
-    rnic_device_verdict(dev, qp, RNIC_TX_REPLAY_PROGRESS, at_ps);
+    rnic_device_response_verdict(dev, qp, RNIC_TX_REPLAY_PROGRESS, at_ps);
     return WIRE_DROP_NONE;
 }
 
@@ -213,7 +213,7 @@ static void response_held(struct rnic_device *dev, struct rnic_qp *qp, uint64_t 
         rnic_device_undrop(dev, response_data(dev, qp, frame, at_ps));
     }
     if (qp->replay.reads > 0 && qp->held_responses.held > 0)
-        rnic_device_verdict(dev, qp, rnic_tx_replay_lost(&qp->replay), at_ps);
+        rnic_device_response_verdict(dev, qp, rnic_tx_replay_lost(&qp->replay), at_ps);
 }
 
 /* Answers before this one were lost. */

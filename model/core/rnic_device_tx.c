@@ -38,7 +38,7 @@ static bool tx_may_start(const struct rnic_qp *qp)
            wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) <= 0;
 }
 
-bool rnic_device_may_send_by_rules(struct rnic_qp *qp)
+bool rnic_device_tx_may_send_by_rules(struct rnic_qp *qp)
 {
     wire_psn lost;
 
@@ -94,8 +94,8 @@ static void tx_local(struct rnic_device *dev, struct rnic_qp *qp, uint64_t now_p
     }
 }
 
-void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
-                       uint64_t now_ps)
+void rnic_device_tx_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
+                          uint64_t now_ps)
 {
     if (WIRE_UNLIKELY(qp->has_rules))
         tx_local(dev, qp, known_ps);
@@ -103,8 +103,8 @@ void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t kno
         rnic_tx_sched_add(&dev->sched, &qp->request, known_ps, now_ps);
 }
 
-void rnic_device_respond_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
-                               uint64_t now_ps)
+void rnic_device_tx_respond_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
+                                  uint64_t now_ps)
 {
     if (qp->response.place == RNIC_FLOW_NOWHERE && qp->respond.pending > 0)
         rnic_tx_sched_add(&dev->sched, &qp->response, known_ps, now_ps);
@@ -112,7 +112,7 @@ void rnic_device_respond_ready(struct rnic_device *dev, struct rnic_qp *qp, uint
 
 /* ---- requests ---- */
 
-struct rnic_device_spot rnic_device_find(const struct rnic_qp *qp, wire_psn psn)
+struct rnic_device_spot rnic_device_tx_find(const struct rnic_qp *qp, wire_psn psn)
 {
     struct rnic_device_spot spot = {.index = qp->sq_una};
 
@@ -130,7 +130,7 @@ struct rnic_device_spot rnic_device_find(const struct rnic_qp *qp, wire_psn psn)
     return spot;
 }
 
-void rnic_device_seek(struct rnic_qp *qp)
+void rnic_device_tx_seek(struct rnic_qp *qp)
 {
     struct rnic_device_spot spot;
 
@@ -142,7 +142,7 @@ void rnic_device_seek(struct rnic_qp *qp)
         rnic_ring_wqe(&qp->sq, qp->sq_cur)->status = RNIC_WC_SUCCESS;
         qp->sq_failed = false;
     }
-    spot = rnic_device_find(qp, qp->replay.psn_next);
+    spot = rnic_device_tx_find(qp, qp->replay.psn_next);
     qp->sq_cur = spot.index;
     qp->cur_packet = spot.packet;
 }
@@ -155,7 +155,7 @@ static struct rnic_device_spot tx_next(struct rnic_qp *qp)
 
     if (WIRE_UNLIKELY(qp->replay.selective) &&
         rnic_tx_sack_lost(&qp->sack, qp->replay.psn_una, &lost)) {
-        spot = rnic_device_find(qp, lost);
+        spot = rnic_device_tx_find(qp, lost);
         spot.again = true;
         WIRE_ASSERT(spot.index != qp->sq_end);
     }
@@ -407,7 +407,7 @@ bool rnic_tx(struct rnic_device *dev, uint64_t now_ps, uint32_t ready_classes,
         return false;
     }
     if (WIRE_UNLIKELY(responder != 0))
-        rnic_device_responded(dev, responder, now_ps);
+        rnic_device_respond_left(dev, responder, now_ps);
     dev->counters.tx_frames++;
     return true;
 }

@@ -111,37 +111,37 @@ bool rnic_device_respond(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
                          struct wire_frame *frame);
 
 /** A response of queue pair @p qpn leaves the card at @p now_ps: an answer may wait behind it. */
-void rnic_device_responded(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
+void rnic_device_respond_left(struct rnic_device *dev, uint32_t qpn, uint64_t now_ps);
 
 /**
  * RC: the answer to the request with PSN @p psn, checked at @p at_ps: acknowledge, NAK or RNR NAK.
  * It leaves behind the responses to requests before it.
  */
-void rnic_device_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndrome, wire_psn psn,
-                        uint64_t at_ps);
+void rnic_device_respond_answer(struct rnic_device *dev, struct rnic_qp *qp, uint8_t syndrome,
+                                wire_psn psn, uint64_t at_ps);
 
 /** Selective repeat: qp->resp.psn is missing, @p arrived is here. */
-void rnic_device_answer_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_psn arrived,
-                              uint64_t at_ps);
+void rnic_device_respond_ahead(struct rnic_device *dev, struct rnic_qp *qp, wire_psn arrived,
+                               uint64_t at_ps);
 
 /**
  * RC: refuse the request with PSN @p psn for good: NAK, event to our host, queue pair to ERR.
  * Responses from there on are dropped.
  */
-void rnic_device_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
-                        wire_psn psn, uint64_t at_ps);
+void rnic_device_respond_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                                wire_psn psn, uint64_t at_ps);
 
 /** The same without the event: a completion in error tells the host (IBTA 11.6.3.1). */
-void rnic_device_refuse_told(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
-                             wire_psn psn, uint64_t at_ps);
+void rnic_device_respond_refuse_told(struct rnic_device *dev, struct rnic_qp *qp,
+                                     enum wire_nak code, wire_psn psn, uint64_t at_ps);
 
 /** RC: answer a request again that was executed before. */
-enum wire_drop rnic_device_repeat(struct rnic_device *dev, struct rnic_qp *qp,
-                                  const struct wire_frame *frame, uint64_t at_ps);
+enum wire_drop rnic_device_respond_repeat(struct rnic_device *dev, struct rnic_qp *qp,
+                                          const struct wire_frame *frame, uint64_t at_ps);
 
 /** Act on what the replay buffer made of an answer or a timer. */
-void rnic_device_verdict(struct rnic_device *dev, struct rnic_qp *qp,
-                         enum rnic_tx_replay_verdict verdict, uint64_t now_ps);
+void rnic_device_response_verdict(struct rnic_device *dev, struct rnic_qp *qp,
+                                  enum rnic_tx_replay_verdict verdict, uint64_t now_ps);
 
 /* A packet of the send queue. */
 struct rnic_device_spot {
@@ -150,34 +150,34 @@ struct rnic_device_spot {
 };
 
 /** The request packet with this PSN; index == qp->sq_end: none, it is the next to be posted. */
-struct rnic_device_spot rnic_device_find(const struct rnic_qp *qp, wire_psn psn);
+struct rnic_device_spot rnic_device_tx_find(const struct rnic_qp *qp, wire_psn psn);
 
 /**
  * Something is to be sent again: put the send cursor on the packet with PSN qp->replay.psn_next, or
  * (selective repeat) send the oldest, and those known to be lost, out of turn.
  */
-void rnic_device_seek(struct rnic_qp *qp);
+void rnic_device_tx_seek(struct rnic_qp *qp);
 
 /** What only some queue pairs heed: lost packets of selective repeat come first; fence, READ and
  * atomic limit, end-to-end credits. */
-bool rnic_device_may_send_by_rules(struct rnic_qp *qp);
+bool rnic_device_tx_may_send_by_rules(struct rnic_qp *qp);
 
 /** May the next request packet be sent, the time apart? */
 WIRE_HOT bool rnic_device_may_send(struct rnic_qp *qp)
 {
     if (WIRE_UNLIKELY(qp->has_rules))
-        return rnic_device_may_send_by_rules(qp);
+        return rnic_device_tx_may_send_by_rules(qp);
     return !qp->replay.rnr_wait && !qp->sq_failed && qp->sq_cur != qp->sq_end &&
            rnic_tx_replay_in_flight(&qp->replay) < qp->max_in_flight;
 }
 
 /** A queue pair has, or may have, requests to send, known to the card at @p known_ps. */
-void rnic_device_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
-                       uint64_t now_ps);
+void rnic_device_tx_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
+                          uint64_t now_ps);
 
 /** The same for its responses to READs and atomics. */
-void rnic_device_respond_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
-                               uint64_t now_ps);
+void rnic_device_tx_respond_ready(struct rnic_device *dev, struct rnic_qp *qp, uint64_t known_ps,
+                                  uint64_t now_ps);
 
 /** Out-of-line part of rnic_device_watch. */
 void rnic_device_watch_changed(struct rnic_device *dev, struct rnic_qp *qp);

@@ -78,7 +78,7 @@ int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *aske
             return RNIC_ERR_INVAL; /* its requests are checked against the queue pair's domain */
         init.max_recv_sge = srq->max_sge;
     }
-    if (!rnic_verbs_reserve(dev, 1, 0, 0) ||
+    if (!rnic_verbs_objects_reserve(dev, 1, 0, 0) ||
         !rnic_tx_sched_reserve(&dev->sched, &dev->mem, dev->qps.live + 1))
         return RNIC_ERR_NOMEM;
     err = rnic_table_qp_add(&dev->qps, &dev->mem, (uint32_t)dev->params.max_qp, &init, &qp);
@@ -259,8 +259,8 @@ static void verbs_enter(struct rnic_device *dev, struct rnic_qp *qp, enum rnic_q
     if (qp->state == RNIC_QPS_RTS)
         qp->sq_end = qp->sq.head;
     if (qp->state == RNIC_QPS_RTS || qp->state == RNIC_QPS_SQD) {
-        rnic_device_ready(dev, qp, now_ps, now_ps);
-        rnic_device_respond_ready(dev, qp, now_ps, now_ps);
+        rnic_device_tx_ready(dev, qp, now_ps, now_ps);
+        rnic_device_tx_respond_ready(dev, qp, now_ps, now_ps);
     }
 }
 
@@ -394,7 +394,7 @@ static bool verbs_send_valid(const struct rnic_device *dev, const struct rnic_qp
         return false;
     if (verbs_is_local(wr->opcode))
         return true; /* its list is not looked at */
-    if (!rnic_verbs_length(wr->sg_list, wr->num_sge, qp->init.max_send_sge, length))
+    if (!rnic_verbs_objects_length(wr->sg_list, wr->num_sge, qp->init.max_send_sge, length))
         return false;
     if ((wr->send_flags & RNIC_SEND_INLINE) && (reads || *length > qp->init.max_inline_data))
         return false;
@@ -461,7 +461,7 @@ int rnic_post_send(struct rnic_device *dev, uint32_t qpn, const struct rnic_send
     if (qp->state != RNIC_QPS_RTS)
         return 0; /* waits in SQD */
     qp->sq_end = qp->sq.head;
-    rnic_device_ready(dev, qp, known_ps, now_ps);
+    rnic_device_tx_ready(dev, qp, known_ps, now_ps);
     return 0;
 }
 
@@ -474,7 +474,7 @@ int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv
     if (qp == NULL)
         return RNIC_ERR_NOENT;
     if (qp->state == RNIC_QPS_RESET || qp->srq != NULL ||
-        !rnic_verbs_length(wr->sg_list, wr->num_sge, qp->init.max_recv_sge, &length))
+        !rnic_verbs_objects_length(wr->sg_list, wr->num_sge, qp->init.max_recv_sge, &length))
         return RNIC_ERR_INVAL;
     if (qp->state == RNIC_QPS_ERR) {
         rnic_complete_recv(dev, qp,

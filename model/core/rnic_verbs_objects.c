@@ -9,7 +9,7 @@
 #define OBJECTS_CQ_EVENTS 2u /* CQ, CQ_ERR */
 #define OBJECTS_SRQ_EVENTS 1u
 
-bool rnic_verbs_reserve(struct rnic_device *dev, uint32_t qps, uint32_t cqs, uint32_t srqs)
+bool rnic_verbs_objects_reserve(struct rnic_device *dev, uint32_t qps, uint32_t cqs, uint32_t srqs)
 {
     return rnic_cq_event_reserve(&dev->events, &dev->mem,
                                  OBJECTS_QP_EVENTS * (dev->qps.live + qps) +
@@ -17,7 +17,8 @@ bool rnic_verbs_reserve(struct rnic_device *dev, uint32_t qps, uint32_t cqs, uin
                                      OBJECTS_SRQ_EVENTS * (dev->srqs.live + srqs));
 }
 
-bool rnic_verbs_length(const struct rnic_sge *sges, uint32_t n, uint32_t max, uint64_t *length)
+bool rnic_verbs_objects_length(const struct rnic_sge *sges, uint32_t n, uint32_t max,
+                               uint64_t *length)
 {
     *length = 0;
     if (n > max || (n > 0 && sges == NULL))
@@ -213,7 +214,7 @@ int rnic_create_srq(struct rnic_device *dev, uint32_t pd, const struct rnic_srq_
         return RNIC_ERR_INVAL;
     if (domain == NULL)
         return RNIC_ERR_NOENT;
-    if (!rnic_verbs_reserve(dev, 0, 0, 1))
+    if (!rnic_verbs_objects_reserve(dev, 0, 0, 1))
         return RNIC_ERR_NOMEM;
     err = rnic_table_srq_add(&dev->srqs, &dev->mem, (uint32_t)params->max_srq, attr, &srq);
     if (err < 0)
@@ -276,7 +277,7 @@ int rnic_post_srq_recv(struct rnic_device *dev, uint32_t number, const struct rn
     (void)now_ps;
     if (srq == NULL)
         return RNIC_ERR_NOENT;
-    if (!rnic_verbs_length(wr->sg_list, wr->num_sge, srq->max_sge, &length))
+    if (!rnic_verbs_objects_length(wr->sg_list, wr->num_sge, srq->max_sge, &length))
         return RNIC_ERR_INVAL;
     if (rnic_ring_full(&srq->ring))
         return RNIC_ERR_FULL;
@@ -291,7 +292,7 @@ int rnic_create_cq(struct rnic_device *dev, uint32_t entries, uint32_t *cq, uint
     (void)now_ps;
     if (entries == 0 || entries > dev->params.max_cqe)
         return RNIC_ERR_INVAL;
-    if (!rnic_verbs_reserve(dev, 0, 1, 0))
+    if (!rnic_verbs_objects_reserve(dev, 0, 1, 0))
         return RNIC_ERR_NOMEM;
     return rnic_table_cq_add(&dev->cqs, &dev->mem, (uint32_t)dev->params.max_cq, entries, cq);
 }
