@@ -121,11 +121,11 @@ def parse(lines):
 class Guest:
     """One guest. Starts and ends with it: QEMU, a folder for its sockets.
 
-    name: for messages; ip, ip6: "ADDRESS/LENGTH" or "" (none); mtu: of its Ethernet, bytes
-    (path MTU 4096 needs 4200); mac: else made of the name; local, peer: paths of QEMU's socket and of its peer's, else in the
-    guest's own folder. Two guests see each other when the peer of each is the local of the other.
-    A path may have 107 bytes. Start guests from the main thread: QEMU dies with the thread that
-    started it.
+    name: for messages; ip, ip6: "ADDRESS/LENGTH" or "" (none); mtu: of its Ethernet, bytes (path
+    MTU 4096 needs 4200); mac: else made of the name; local, peer: paths of QEMU's socket and of its
+    peer's, at most 107 bytes, else in the guest's own folder. Two guests see each other when the
+    peer of each is the local of the other. Start guests from the main thread: QEMU dies with the
+    thread that started it.
     """
 
     def __init__(self, name, ip="10.0.0.1/24", ip6="", mtu=1500, mac=None, local=None, peer=None):

@@ -193,6 +193,122 @@ class OneGuest(unittest.TestCase):
         self.assertEqual(self.guest.shell("echo a; echo b >&2; exit 3"), (3, "a\nb"))
 
 
+class Operations(unittest.TestCase):
+    """Every operation of the agent, between two queue pairs of one guest, which is its own peer."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.guest = guest.Guest("own-peer", mtu=4200).start()
+        cls.addClassCleanup(cls.guest.stop)
+
+    def setUp(self):
+        self.guest.command("clear")
+        self.region = [self.guest.command("mr", len=1 << 16, access="lwrab") for _ in range(2)]
+        self.guest.command("fill", mr=0, seed=1)
+        self.guest.command("cq")
+
+    def pairs(self, kind):
+        """Queue pair 0 sends and completes at cq=0, 1 receives and completes at cq=1."""
+        pairs = [self.guest.command("qp", type=kind, scq=number) for number in range(2)]
+        for number in range(2):
+            self.guest.command("connect", qp=number, dgid="10.0.0.1", mtu=4096,
+                               dqpn=pairs[1 - number]["qpn"])
+        return pairs
+
+    def does(self, op, opcode, **words):
+        """Post on queue pair 0, see it complete. Returns the answer of the posting."""
+        answer = self.guest.command("send", op=op, id=9, **words)
+        found = self.guest.command("poll", ms=10000)
+        self.assertEqual([(wc["id"], wc["status"], wc["opcode"]) for wc in found["wc"]],
+                         [(9, "SUCCESS", opcode)])
+        return answer
+
+    def received(self, **wanted):
+        found = self.guest.command("poll", cq=1, ms=10000)
+        self.assertEqual(found["n"], 1)
+        wc = found["wc"][0]
+        self.assertEqual({key: wc.get(key) for key in wanted}, wanted)
+
+    def arrived(self, off, length, start=0, **words):
+        check = {"mr": 1, "seed": 1, "off": off, "len": length, "from": start, **words}
+        self.assertEqual(self.guest.command("check", **check), {"equal": 1})
+
+    def far(self, off):
+        return {"raddr": self.region[1]["addr"] + off, "rkey": self.region[1]["rkey"]}
+
+    def test_rc(self):
+        self.pairs("rc")
+        self.guest.command("recv", qp=1, mr=1, len=9000, n=3, step=10000, id=20)
+        self.does("send", "SEND", len=8193, flags="s")
+        self.received(id=20, status="SUCCESS", opcode="RECV", len=8193)
+        self.does("send_imm", "SEND", len=10, imm=0x01020304)
+        self.received(id=21, opcode="RECV", len=10, imm=0x01020304)
+        self.does("write_imm", "RDMA_WRITE", len=100, imm=7, **self.far(40000))
+        self.received(id=22, opcode="RECV_RDMA_WITH_IMM", len=100, imm=7)
+        self.does("write", "RDMA_WRITE", off=64, len=64, flags="i", **self.far(40100))
+        self.arrived(0, 8193)
+        self.arrived(10000, 10)
+        self.arrived(40000, 100)
+        self.arrived(40100, 64, 64)
+        self.guest.command("fill", mr=1, seed=1)
+        self.does("read", "RDMA_READ", off=0, len=9000, **self.far(0))
+        self.arrived(0, 9000, mr=0)
+
+    def test_rc_many_at_once(self):
+        self.pairs("rc")
+        self.guest.command("send", op="write", n=16, len=1000, step=1000, rstep=2000, id=50,
+                           **self.far(0))
+        found = self.guest.command("poll", n=16, ms=10000)["wc"]
+        self.assertEqual([wc["id"] for wc in found], list(range(50, 66)))
+        for number in range(16):
+            self.arrived(2000 * number, 1000, 1000 * number)
+
+    def test_rc_atomics(self):
+        self.pairs("rc")
+        self.guest.command("poke", mr=1, hex=(1000).to_bytes(8, "little").hex())
+        self.does("fetch_add", "FETCH_ADD", len=8, add=234, **self.far(0))
+        self.does("cmp_swap", "COMP_SWAP", off=8, len=8, cmp=1234, swap=5, **self.far(0))
+        values = [int.from_bytes(bytes.fromhex(self.guest.command("peek", len=8, **where)["hex"]),
+                                 "little") for where in ({"off": 0}, {"off": 8}, {"mr": 1})]
+        self.assertEqual(values, [1000, 1234, 5])
+
+    def test_rc_window_and_invalidation(self):
+        self.pairs("rc")
+        self.guest.command("mw")
+        # Bound by the receiver, to bytes 100 to 199 of its region.
+        key = self.guest.command("send", qp=1, op="bind", mr=1, off=100, len=100, access="w",
+                                 id=30)["rkey"]
+        self.received(id=30, opcode="BIND_MW")
+        there = {"raddr": self.region[1]["addr"] + 100, "rkey": key}
+        self.does("write", "RDMA_WRITE", len=100, **there)
+        self.arrived(100, 100)
+        self.guest.command("recv", qp=1, mr=1, off=1000, len=10, id=31)
+        self.does("send_inv", "SEND", len=10, inv=key)
+        self.received(id=31, opcode="RECV", len=10)  # rxe 6.1 does not tell programs the key
+        self.guest.command("send", op="write", len=100, id=32, **there)
+        found = self.guest.command("poll", ms=10000)["wc"][0]
+        self.assertEqual((found["id"], found["status"]), (32, "REM_ACCESS_ERR"))
+        self.assertEqual(self.guest.command("query", qp=0)["state"], "err")
+
+    def test_uc(self):
+        self.pairs("uc")
+        self.guest.command("recv", qp=1, mr=1, len=5000, n=2, step=5000, id=40)
+        self.does("send", "SEND", len=5000)
+        self.received(id=40, opcode="RECV", len=5000)
+        self.does("write_imm", "RDMA_WRITE", len=30, imm=9, **self.far(20000))
+        self.received(id=41, opcode="RECV_RDMA_WITH_IMM", len=30, imm=9)
+        self.arrived(0, 5000)
+        self.arrived(20000, 30)
+
+    def test_ud(self):
+        pairs = self.pairs("ud")
+        self.guest.command("ah", dgid="10.0.0.1")
+        self.guest.command("recv", qp=1, mr=1, len=4096, id=60)
+        self.does("send_imm", "SEND", len=1000, imm=3, ah=0, dqpn=pairs[1]["qpn"])
+        self.received(id=60, opcode="RECV", len=1040, imm=3, grh=1, src_qp=pairs[0]["qpn"])
+        self.arrived(40, 1000)
+
+
 class Program(unittest.TestCase):
     """guest.py as a command."""
 
