@@ -38,6 +38,7 @@ class Pair(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.ends = [os.path.join(self.folder.name, name) for name in "ab"]
         self.peers = []
+        self.got = []
 
     def start(self, *more):
         a = Live(["--unix", *self.ends], 1, *more)
@@ -349,28 +350,39 @@ class FaultsTest(Pair):
         for name in ("loss", "dup", "reorder", "corrupt", "delay"):
             self.assertGreater(struck[name], 0, name)
 
-    def arrived(self, faults):
-        """Which of 200 datagrams of UC arrive."""
+    def arrived(self, faults, least=0):
+        """How many of 100 and 100 messages of UC arrive, at least so many; which is in self.got."""
         a, b = self.start("--faults", faults)
         qps = self.join("uc")
         b.command("recv", qp=qps[1], mr=0, len=4, n=400)
-        a.command("send", op="send_imm", qp=qps[0], mr=0, len=4, n=100, imm=1)
-        a.command("send", op="send_imm", qp=qps[0], mr=0, len=4, n=100, imm=2)
-        self.poll(a, 200)
+        for imm in range(200):
+            a.command("send", op="send_imm", qp=qps[0], mr=0, len=4, imm=imm)
+            self.poll(a, 1)
+        found = self.poll(b, least)
         b.command("wait", ms=30)
-        found = [one["imm"] for one in b.command("poll", n=400).get("wc", [])]
+        found += b.command("poll", n=400).get("wc", [])
         for host in self.peers:
             host.close()
-        return found.count(1), found.count(2)
+        self.got = [one["imm"] for one in found]
+        return sum(imm < 100 for imm in self.got), sum(imm >= 100 for imm in self.got)
 
     def test_a_seed_repeats_itself(self):
-        first = self.arrived("seed=5,loss=0.3,dir=out")
-        self.assertEqual(first, self.arrived("seed=5,loss=0.3,dir=out"))
-        self.assertTrue(20 < sum(first) < 190, first)
-        self.assertEqual(self.arrived("seed=5,loss=1,dir=in"), (100, 100))
+        self.arrived("seed=5,loss=0.3,dir=out")
+        first = self.got
+        self.arrived("seed=5,loss=0.3,dir=out")
+        self.assertEqual(first, self.got)
+        self.assertTrue(100 < len(first) < 180, first)
+        self.arrived("seed=6,loss=0.3,dir=out")
+        self.assertNotEqual(first, self.got)
+        self.assertEqual(self.arrived("seed=5,loss=1,dir=in", 200), (100, 100))
+        self.assertEqual(self.got, list(range(200)))
         self.assertEqual(self.arrived("seed=5,loss=1,dir=out"), (0, 0))
         self.assertEqual(self.arrived("seed=5,corrupt=1"), (0, 0))
-        self.assertEqual(self.arrived("seed=5,dup=1"), (200, 200))
+        self.assertEqual(self.arrived("seed=5,dup=1", 400), (200, 200))
+        self.assertEqual(self.arrived("seed=5,delay=1,delay_ms=5", 200), (100, 100))
+        self.assertEqual(self.arrived("seed=5,reorder=0.5", 200), (100, 100))
+        self.assertEqual(sorted(self.got), list(range(200)))
+        self.assertNotEqual(self.got, list(range(200)))
 
 
 def main():
