@@ -103,8 +103,8 @@ static void unix_open(struct live_port *port, const char *const path[2])
     port->peer_bytes = sizeof there;
 }
 
-/* HOST:PORT or [HOST]:PORT, numbers only. */
-static struct addrinfo *udp_address(const char *text)
+/* HOST:PORT or [HOST]:PORT, numbers only. @return length of the address */
+static socklen_t udp_address(const char *text, struct sockaddr_storage *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
                              .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
@@ -112,6 +112,7 @@ static struct addrinfo *udp_address(const char *text)
     char host[64];
     const char *colon = strrchr(text, ':');
     const char *begin = text, *end = colon;
+    socklen_t bytes;
 
     if (colon != NULL && text[0] == '[' && colon > text + 1 && colon[-1] == ']')
     {
@@ -127,22 +128,26 @@ static struct addrinfo *udp_address(const char *text)
     }
     if (found == NULL)
         live_die("--udp %s: not ADDRESS:PORT, as 127.0.0.1:5000 or [::1]:5000", text);
-    return found;
+    bytes = found->ai_addrlen;
+    memcpy(address, found->ai_addr, bytes);
+    freeaddrinfo(found);
+    return bytes;
 }
 
 static void udp_open(struct live_port *port, const char *const text[2])
 {
-    struct addrinfo *here = udp_address(text[0]), *there = udp_address(text[1]);
+    struct sockaddr_storage ends[2] = {0};
+    socklen_t bytes[2];
 
-    if (here->ai_family != there->ai_family)
+    for (unsigned i = 0; i < 2; i++)
+        bytes[i] = udp_address(text[i], &ends[i]);
+    if (ends[0].ss_family != ends[1].ss_family)
         live_die("--udp %s %s: one is IPv4, the other IPv6", text[0], text[1]);
-    port->fd = datagrams(here->ai_family);
-    if (bind(port->fd, here->ai_addr, here->ai_addrlen) != 0)
+    port->fd = datagrams(ends[0].ss_family);
+    if (bind(port->fd, (const struct sockaddr *)&ends[0], bytes[0]) != 0)
         live_die("--udp %s: %s", text[0], strerror(errno));
-    if (connect(port->fd, there->ai_addr, there->ai_addrlen) != 0)
+    if (connect(port->fd, (const struct sockaddr *)&ends[1], bytes[1]) != 0)
         live_die("--udp %s: %s", text[1], strerror(errno));
-    freeaddrinfo(here);
-    freeaddrinfo(there);
 }
 
 static void tap_open(struct live_port *port, const char *name)

@@ -5,6 +5,7 @@
 import contextlib
 import io
 import os
+import random
 import re
 import signal
 import socket
@@ -184,6 +185,37 @@ class AddressTest(unittest.TestCase):
         self.assertIn({"where": "line", "reason": "icrc", "n": 1}, found["drop"])
         self.assertEqual(found["rx"], 0)
         self.assertGreaterEqual(found["line"][0]["other"], 2)
+
+
+    def test_damaged_frames(self):
+        """Frames of captures and of these tests with bytes changed and cut: it stays alive."""
+        seed = int(os.environ.get("RNIC_SEED", random.randrange(1 << 32)))
+        dice = random.Random(seed)
+        frames = [self.ours + self.MAC + struct.pack("!H", kind) + body for kind, body in (
+            (0x0806, self.arp(1)), (0x0800, self.icmp4()),
+            (0x86DD, self.icmp6(self.solicit(), target="ff02::1:ff00:1")),
+            (0x86DD, self.icmp6(struct.pack("!BBHHH", 128, 0, 0, 7, 1) + b"hello")))]
+        with open(os.path.join(peer.ROOT, "test", "vectors", "rc_atomics_values_vpeer.pcap"),
+                  "rb") as file:
+            data, at = file.read(), 24
+        while at < len(data):
+            n = struct.unpack_from("<I", data, at + 8)[0]
+            frames.append(data[at + 16:at + 16 + n])
+            at += 16 + n
+        self.socket.setblocking(False)
+        for _ in range(3000):
+            frame = bytearray(dice.choice(frames))
+            for _ in range(dice.randrange(4)):
+                frame[dice.randrange(len(frame))] = dice.randrange(256)
+            frame = frame[:dice.choice((len(frame), dice.randrange(1, len(frame) + 1)))]
+            with contextlib.suppress(BlockingIOError):
+                self.socket.send(frame)
+            with contextlib.suppress(BlockingIOError):
+                self.socket.recv(65536)
+        with self.subTest(f"RNIC_SEED={seed}"):
+            self.live.command("wait", ms=1)
+            self.assertGreater(self.live.command("counters")["line"][0]["received"], 100)
+            self.assertEqual(self.live.close(), 0)
 
 
 class ProgramTest(unittest.TestCase):
