@@ -33,8 +33,9 @@ static void a_write_is_its_tlps_and_the_latency(void)
 static void a_read_is_latency_and_completions(void)
 {
     static const struct {
-        uint32_t bytes, tlps;
-    } cases[] = {{0, 1}, {1, 1}, {64, 1}, {256, 1}, {257, 2}, {1500, 6}, {4096, 16}};
+        uint32_t bytes, tlps, asks;
+    } cases[] = {{0, 1, 1},   {1, 1, 1},   {64, 1, 1},   {256, 1, 1},   {257, 2, 1},
+                 {512, 2, 1}, {513, 3, 2}, {1500, 6, 3}, {4096, 16, 8}, {4097, 17, 9}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rnic_dma dma = dma_with(8000000000, 256, 512);
@@ -42,6 +43,8 @@ static void a_read_is_latency_and_completions(void)
 
         CHECK_EQ(rnic_dma_read(&dma, 5000, cases[i].bytes), 5000 + 550000 + data_ps);
         CHECK_EQ(rnic_dma_nominal_ps(&dma, cases[i].bytes), 550000 + data_ps);
+        /* a write of nothing behind it waits for its requests */
+        CHECK_EQ(rnic_dma_write(&dma, 5000, 0), 5000 + 24000 * (cases[i].asks + 1) + 300000);
     }
 }
 

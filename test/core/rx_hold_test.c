@@ -101,6 +101,30 @@ static void a_slot_holds_its_own_psn_alone(void)
     end();
 }
 
+/* Not one slot keeps its packet, whichever is filled first after it. */
+static void what_is_forgotten_does_not_come_back(void)
+{
+    for (uint32_t first = 32; first < 64; first++) {
+        struct wire_frame frame;
+
+        begin();
+        for (uint32_t i = 0; i < 31; i++) { /* all slots but one, which are all there may be */
+            frame = frame_with(first + i, 10);
+            CHECK(rnic_rx_hold_put(&hold, (wire_psn){first - 1}, &frame));
+        }
+        rnic_rx_hold_clear(&hold);
+        frame = frame_with(first + 31, 10);
+        CHECK(rnic_rx_hold_put(&hold, (wire_psn){first}, &frame));
+        CHECK_EQ(hold.held, 1);
+        for (uint32_t i = 0; i < 31; i++)
+            CHECK(!rnic_rx_hold_has(&hold, (wire_psn){first + i}));
+        CHECK(rnic_rx_hold_take(&hold, (wire_psn){first + 31}) != NULL);
+        CHECK_EQ(hold.held, 0);
+        end();
+    }
+}
+
 CHECK_SUITE(rx_hold, CHECK_CASE(packets_come_out_by_their_psn_with_their_bytes),
             CHECK_CASE(what_does_not_fit_is_refused), CHECK_CASE(a_closed_one_holds_nothing),
-            CHECK_CASE(a_slot_holds_its_own_psn_alone))
+            CHECK_CASE(a_slot_holds_its_own_psn_alone),
+            CHECK_CASE(what_is_forgotten_does_not_come_back))

@@ -394,6 +394,41 @@ static void nothing_is_left_of_the_message_before(void)
     card_bench_close(&bench);
 }
 
+/* A SEND fetches its receive request once, with its first packet; a WRITE none. */
+static void a_receive_request_is_fetched_once(void)
+{
+    static const struct {
+        uint8_t opcode;
+        uint32_t bytes, whole;
+        bool fetches;
+    } cases[] = {
+        {WIRE_OP_SEND_FIRST, 1024, 0, true},    {WIRE_OP_SEND_MIDDLE, 1024, 0, false},
+        {WIRE_OP_SEND_LAST, 8, 0, false},       {WIRE_OP_SEND_ONLY, 8, 0, true},
+        {WIRE_OP_SEND_ONLY_IMM, 8, 0, true},    {WIRE_OP_SEND_FIRST, 1024, 0, true},
+        {WIRE_OP_SEND_LAST_IMM, 8, 0, false},   {WIRE_OP_WRITE_FIRST, 1024, 2056, false},
+        {WIRE_OP_WRITE_MIDDLE, 1024, 0, false}, {WIRE_OP_WRITE_LAST_IMM, 8, 0, false},
+        {WIRE_OP_WRITE_ONLY, 8, 8, false},      {WIRE_OP_WRITE_ONLY_IMM, 8, 8, false},
+    };
+    struct card_options options = card_options_ideal();
+
+    options.access = CARD_ACCESS_ALL;
+    options.params.dma_read_latency_ps = 7000;
+    options.params.dma_write_latency_ps = 300;
+    card_bench_open(&bench, 2, &options);
+    for (uint64_t i = 0; i < 6; i++)
+        card_recv(b, i, 0, 4096);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rnic_rx_place_result r;
+
+        in_ps = 1000000 * (i + 1);
+        r = place(cases[i].opcode, CARD_VA, cases[i].bytes, cases[i].whole);
+        CHECK_EQ(r.placed, RNIC_RX_PLACED);
+        CHECK_EQ(r.placed_ps, in_ps + (cases[i].fetches ? 7000 : 0) + 300);
+    }
+    in_ps = 0;
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rx_place, CHECK_CASE(which_packets_need_a_receive_request),
             CHECK_CASE(a_send_fills_its_receive_request),
             CHECK_CASE(one_byte_too_many_uses_the_request_up),
@@ -406,4 +441,5 @@ CHECK_SUITE(rx_place, CHECK_CASE(which_packets_need_a_receive_request),
             CHECK_CASE(a_refused_datagram_moves_no_byte),
             CHECK_CASE(the_data_of_all_packets_comes_first), CHECK_CASE(the_msn_wraps),
             CHECK_CASE(both_parts_of_a_datagram_come_first),
-            CHECK_CASE(nothing_is_left_of_the_message_before))
+            CHECK_CASE(nothing_is_left_of_the_message_before),
+            CHECK_CASE(a_receive_request_is_fetched_once))

@@ -175,9 +175,39 @@ static void repeated_acknowledges_make_room(void)
     end();
 }
 
+/* What is merged is no earlier than the newer; one that says nothing new delays nothing. */
+static void a_merge_moves_the_time_with_what_is_said(void)
+{
+    static const struct {
+        uint32_t psn;
+        uint64_t ready_ps;
+        uint32_t said;
+        uint64_t leaves_ps;
+    } cases[] = {{51, 900, 51, 900}, {51, 300, 51, 500}, {50, 900, 50, 500},
+                 {49, 900, 50, 500}, {51, 500, 51, 500}, {50, 300, 50, 500}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct rnic_tx_control_record *record;
+
+        begin();
+        push(WIRE_OP_ACKNOWLEDGE, 0x1F, 7, 50, 4, 500);
+        for (uint32_t k = 1; k < RNIC_TX_CONTROL_RECORDS; k++)
+            ack(100 + k, k);
+        push(WIRE_OP_ACKNOWLEDGE, 0x1F, 7, cases[i].psn, 4, cases[i].ready_ps);
+        CHECK_EQ(control.merged, 1);
+        CHECK_EQ(rnic_tx_control_next_ps(&control, 1 << 4), cases[i].leaves_ps);
+        record = rnic_tx_control_pop(&control, 1 << 4, cases[i].leaves_ps);
+        CHECK(record != NULL);
+        CHECK_EQ(record->psn.v, cases[i].said);
+        CHECK_EQ(record->msn, cases[i].said);
+        end();
+    }
+}
+
 CHECK_SUITE(tx_control, CHECK_CASE(the_highest_class_goes_first_and_each_in_order),
             CHECK_CASE(nothing_leaves_before_its_time), CHECK_CASE(records_are_used_again),
             CHECK_CASE(a_full_queue_merges_acknowledges), CHECK_CASE(a_merge_never_goes_back),
             CHECK_CASE(repeated_acknowledges_make_room),
+            CHECK_CASE(a_merge_moves_the_time_with_what_is_said),
             CHECK_CASE(only_a_later_acknowledge_makes_room),
             CHECK_CASE(a_full_queue_loses_what_nobody_says_for_it))

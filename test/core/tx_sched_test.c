@@ -385,6 +385,71 @@ static void a_paced_packet_is_asked_for_in_time(void)
     free(memory);
 }
 
+/* What the next packet takes: the fetch of its request, its own bytes and no more, the pipeline. */
+static void each_packet_is_asked_for_by_its_own_length(void)
+{
+    static const struct {
+        enum rnic_wr_opcode opcode; /* of the request; a response has the other columns */
+        uint32_t length, packet;
+        bool response, fetched, inlined;
+        uint32_t bytes;
+    } cases[] = {
+        {RNIC_WR_RDMA_WRITE, 2500, 0, false, false, false, 1024},
+        {RNIC_WR_RDMA_WRITE, 2500, 1, false, true, false, 1024},
+        {RNIC_WR_RDMA_WRITE, 2500, 2, false, true, false, 452},
+        {RNIC_WR_RDMA_WRITE, 2048, 1, false, true, false, 1024},
+        {RNIC_WR_RDMA_WRITE, 0, 0, false, false, false, 0},
+        {RNIC_WR_SEND, 100, 0, false, false, true, 0},
+        {RNIC_WR_RDMA_READ, 2500, 0, false, false, false, 0},
+        {RNIC_WR_ATOMIC_CMP_AND_SWP, 8, 0, false, true, false, 0},
+        {RNIC_WR_ATOMIC_FETCH_AND_ADD, 8, 0, false, false, false, 0},
+        {RNIC_WR_RDMA_READ, 2500, 0, true, true, false, 1024},
+        {RNIC_WR_RDMA_READ, 2500, 1, true, true, false, 1024},
+        {RNIC_WR_RDMA_READ, 2500, 2, true, true, false, 452},
+        {RNIC_WR_RDMA_READ, 0, 0, true, true, false, 0},
+    };
+    struct rnic_params params = rnic_params_ideal();
+    void *memory = aligned_alloc(64, 65536);
+
+    CHECK(memory != NULL);
+    params.pcie_bps = 8000000000; /* a byte is a nanosecond; TLPs of 256 B have 24 B more */
+    params.dma_read_latency_ps = 50000;
+    params.tx_latency_ps = 20000;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t bytes = cases[i].bytes;
+        uint64_t data_ps = bytes == 0 ? 0 : 50000 + 1000 * (bytes + 24 * ((bytes + 255) / 256));
+        uint64_t fetch_ps = cases[i].fetched ? 0 : 50000 + 1000 * (64 + 24);
+        struct rnic_wqe wqe = {.opcode = (uint8_t)cases[i].opcode,
+                               .length = cases[i].length,
+                               .flags = cases[i].inlined ? RNIC_SEND_INLINE : 0,
+                               .fetched = cases[i].fetched};
+        struct rnic_qp qp = {.mtu_bytes = 1024, .mtu_shift = 10, .cur_packet = cases[i].packet};
+        struct rnic_tx_flow *flow = cases[i].response ? &qp.response : &qp.request;
+        struct rnic_resource *resource;
+        struct rnic_tx_sched sched;
+        struct rnic_mem mem = {0};
+        struct rnic_dma dma = {0};
+
+        rnic_mem_add(&mem, memory, 65536);
+        rnic_dma_init(&dma, &params);
+        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
+        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        CHECK(rnic_rx_respond_open(&qp.respond, &mem, 1));
+        resource = rnic_rx_respond_add(&qp.respond);
+        resource->packets = 3;
+        resource->length = cases[i].length;
+        rnic_rx_respond_queue(&qp.respond, resource, cases[i].packet, 3);
+        qp.sq.slots = (uint8_t *)&wqe;
+        qp.sq.head = 1;
+        *flow = (struct rnic_tx_flow){
+            .qp = &qp, .kind = cases[i].response ? RNIC_FLOW_RESPONSE : RNIC_FLOW_REQUEST};
+        rnic_tx_sched_add(&sched, flow, 1000, 0);
+        CHECK_EQ(flow->cause_ps, 1000);
+        CHECK_EQ(flow->pull_ps, 1000 + fetch_ps + data_ps + 20000);
+    }
+    free(memory);
+}
+
 /* A class that was served while it was alone has had its turn, too. */
 static void turns_go_on_behind_the_class_served_last(void)
 {
@@ -419,4 +484,5 @@ CHECK_SUITE(tx_sched, CHECK_CASE(queue_pairs_take_turns_a_packet_each),
             CHECK_CASE(a_time_that_moved_is_corrected), CHECK_CASE(a_heap_without_memory),
             CHECK_CASE(requests_go_before_responses),
             CHECK_CASE(a_paced_packet_is_asked_for_in_time),
+            CHECK_CASE(each_packet_is_asked_for_by_its_own_length),
             CHECK_CASE(turns_go_on_behind_the_class_served_last))
