@@ -482,6 +482,12 @@ struct wire_frame card_request(const struct card *to, uint8_t opcode, uint32_t p
 
 /* ---- time ---- */
 
+static bool card_has_value(enum rnic_event_type type)
+{
+    return type == RNIC_EVENT_QP_REQ_ERR || type == RNIC_EVENT_QP_ACCESS_ERR ||
+           type == RNIC_EVENT_PLACED || type == RNIC_EVENT_CNP_RX || type == RNIC_EVENT_COMPLETION;
+}
+
 static void card_drain(struct card_bench *bench, struct card *card)
 {
     struct rnic_event event;
@@ -489,6 +495,7 @@ static void card_drain(struct card_bench *bench, struct card *card)
     while (rnic_event(card->dev, bench->now_ps, &event)) {
         CHECK(event.type > RNIC_EVENT_NONE && event.type < RNIC_EVENT_TYPES);
         CHECK(event.time_ps <= bench->now_ps);
+        CHECK(event.value == 0 || card_has_value(event.type));
         card->events[event.type]++;
         card->last[event.type] = event;
         if (bench->on_event != NULL)

@@ -23,6 +23,8 @@ static const struct rnic_qp_attr wanted = {
     .min_rnr_timer = 13,
     .max_rd_atomic = 2,
     .max_dest_rd_atomic = 3,
+    .rate_limit_bps = 5000000000,
+    .en_sqd_async_notify = 1,
 };
 
 /* No attribute of it may be used. */
@@ -41,6 +43,9 @@ static const struct rnic_qp_attr garbage = {
     .min_rnr_timer = 99,
     .max_rd_atomic = 99,
     .max_dest_rd_atomic = 99,
+    .rate_limit_bps = 99,
+    .en_sqd_async_notify = 99,
+    .qkey = 99,
 };
 
 static void take_named(struct rnic_qp_attr *to, const struct rnic_qp_attr *from, unsigned mask)
@@ -73,6 +78,10 @@ static void take_named(struct rnic_qp_attr *to, const struct rnic_qp_attr *from,
         to->max_rd_atomic = from->max_rd_atomic;
     if (mask & RNIC_QP_MAX_DEST_RD_ATOMIC)
         to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+    if (mask & RNIC_QP_RATE_LIMIT)
+        to->rate_limit_bps = from->rate_limit_bps;
+    if (mask & RNIC_QP_EN_SQD_ASYNC_NOTIFY)
+        to->en_sqd_async_notify = from->en_sqd_async_notify;
 }
 
 static void want_attr(uint32_t qpn, const struct rnic_qp_attr *want)
@@ -98,6 +107,9 @@ static void want_attr(uint32_t qpn, const struct rnic_qp_attr *want)
     CHECK_EQ(got.min_rnr_timer, want->min_rnr_timer);
     CHECK_EQ(got.max_rd_atomic, want->max_rd_atomic);
     CHECK_EQ(got.max_dest_rd_atomic, want->max_dest_rd_atomic);
+    CHECK_EQ(got.rate_limit_bps, want->rate_limit_bps);
+    CHECK_EQ(got.en_sqd_async_notify, want->en_sqd_async_notify);
+    CHECK_EQ(got.qkey, want->qkey);
 }
 
 /* At each step the attributes that the mask names, and no other. */
@@ -108,10 +120,26 @@ static void query_tells_what_was_set(void)
         unsigned mask;
     } steps[] = {
         {RNIC_QPS_INIT, RNIC_QP_PKEY_INDEX | RNIC_QP_PORT | RNIC_QP_ACCESS_FLAGS},
+        {RNIC_QPS_INIT, RNIC_QP_PKEY_INDEX},
+        {RNIC_QPS_INIT, RNIC_QP_PORT},
+        {RNIC_QPS_INIT, RNIC_QP_ACCESS_FLAGS},
         {RNIC_QPS_RTR, RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN |
                            RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER},
         {RNIC_QPS_RTS, RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC | RNIC_QP_RETRY_CNT |
                            RNIC_QP_RNR_RETRY | RNIC_QP_TIMEOUT},
+        {RNIC_QPS_RTS, RNIC_QP_RATE_LIMIT},
+        {RNIC_QPS_RTS, RNIC_QP_MIN_RNR_TIMER},
+        {RNIC_QPS_SQD, RNIC_QP_EN_SQD_ASYNC_NOTIFY},
+        {RNIC_QPS_SQD, RNIC_QP_AV},
+        {RNIC_QPS_SQD, RNIC_QP_PORT},
+        {RNIC_QPS_SQD, RNIC_QP_PKEY_INDEX},
+        {RNIC_QPS_SQD, RNIC_QP_TIMEOUT},
+        {RNIC_QPS_SQD, RNIC_QP_RETRY_CNT},
+        {RNIC_QPS_SQD, RNIC_QP_RNR_RETRY},
+        {RNIC_QPS_SQD, RNIC_QP_MIN_RNR_TIMER},
+        {RNIC_QPS_SQD, RNIC_QP_MAX_QP_RD_ATOMIC},
+        {RNIC_QPS_SQD, RNIC_QP_MAX_DEST_RD_ATOMIC},
+        {RNIC_QPS_SQD, RNIC_QP_ACCESS_FLAGS},
     };
     struct card_options options = card_options_ideal();
     struct rnic_qp_attr want = {.qp_state = RNIC_QPS_RESET};

@@ -53,11 +53,12 @@ static void check_remote_refused(const struct remote *r)
     card_recv(a, 7, 0, 100);
     card_bench_run(&bench, WIRE_NEVER);
     card_expect(a, a->send_cq, 6, RNIC_WC_WR_FLUSH_ERR);
-    card_expect(a, a->recv_cq, 7, RNIC_WC_WR_FLUSH_ERR);
-    card_expect(b, b->recv_cq, 50, RNIC_WC_WR_FLUSH_ERR);
-    card_expect(b, b->recv_cq, 51, RNIC_WC_WR_FLUSH_ERR);
+    CHECK_EQ(card_expect(a, a->recv_cq, 7, RNIC_WC_WR_FLUSH_ERR).opcode, RNIC_WC_RECV);
+    CHECK_EQ(card_expect(b, b->recv_cq, 50, RNIC_WC_WR_FLUSH_ERR).opcode, RNIC_WC_RECV);
+    CHECK_EQ(card_expect(b, b->recv_cq, 51, RNIC_WC_WR_FLUSH_ERR).opcode, RNIC_WC_RECV);
     CHECK_EQ(b->events[RNIC_EVENT_QP_ACCESS_ERR], 1);
     CHECK_EQ(b->last[RNIC_EVENT_QP_ACCESS_ERR].qpn, b->qpn);
+    CHECK_EQ(b->last[RNIC_EVENT_QP_ACCESS_ERR].value, WIRE_NAK_ACCESS);
     CHECK_EQ(b->events[RNIC_EVENT_QP_REQ_ERR], 0);
     CHECK_EQ(rnic_query_counters(b->dev)->drops[WIRE_DROP_REFUSED], 1);
     CHECK(rnic_query_counters(b->dev)->drops[WIRE_DROP_QP_STATE] >= 1);

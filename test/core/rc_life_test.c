@@ -224,7 +224,65 @@ static void destroy_while_a_response_is_held(void)
     card_bench_close(&bench);
 }
 
+/* The answer to the READ with this PSN, counted from the first, as card 1 would send it. */
+static void answer_read(uint8_t opcode, uint32_t psn, uint32_t bytes)
+{
+    struct wire_frame frame = card_ack(a, bench.options.psn + psn, 0x1F, 1);
+
+    frame.opcode = opcode;
+    frame.payload_bytes = bytes;
+    CHECK_EQ(card_deliver(&bench, a, &frame), WIRE_DROP_NONE);
+}
+
+/* The data of a READ is there when it is placed: on a card that takes no time, at time 0. */
+static void a_read_is_done_when_its_data_is_there(void)
+{
+    struct card_options options = card_options_ideal();
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = 1;
+    card_bench_open(&bench, 2, &options);
+    b->ready_classes = 0;
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 8);
+    card_bench_run(&bench, 0);
+    answer_read(WIRE_OP_READ_RESP_ONLY, 0, 8);
+    CHECK_EQ(bench.now_ps, 0);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
+/* A READ that was half there when its queue pair was reset holds up none of the next life. */
+static void a_reset_forgets_the_data_of_half_a_read(void)
+{
+    struct card_options options = card_options_ideal();
+    struct rnic_qp_attr attr = {.qp_state = RNIC_QPS_RESET};
+
+    options.access = CARD_ACCESS_ALL;
+    options.rd_atomic = 1;
+    options.params.page_bytes = 4096;
+    options.params.page_cache_entries = 64;
+    options.params.cache_miss_ps = 100000000;
+    card_bench_open(&bench, 2, &options);
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 8); /* its page is on the card from now on */
+    card_bench_run(&bench, 1000000000);
+    card_expect(a, a->send_cq, 1, RNIC_WC_SUCCESS);
+    b->ready_classes = 0;
+    card_post(a, RNIC_WR_RDMA_READ, 2, 8192, 0, 2048); /* this page is not */
+    card_bench_run(&bench, bench.now_ps + 1000000);
+    answer_read(WIRE_OP_READ_RESP_FIRST, 1, 1024); /* in memory in 100 us */
+    CHECK_EQ(rnic_modify_qp(a->dev, a->qpn, &attr, RNIC_QP_STATE, bench.now_ps), 0);
+    attr = card_attr(a, b, b->qpn);
+    card_to_state(a, a->qpn, &attr, RNIC_QPS_RTS);
+    card_post(a, RNIC_WR_RDMA_READ, 3, 0, 0, 8);
+    card_bench_run(&bench, bench.now_ps + 1000000);
+    answer_read(WIRE_OP_READ_RESP_ONLY, 0, 8);
+    card_expect(a, a->send_cq, 3, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_life, CHECK_CASE(reset_with_frames_in_flight), CHECK_CASE(reset_after_a_local_error),
             CHECK_CASE(destroy_with_frames_in_flight), CHECK_CASE(destroy_of_the_responder),
             CHECK_CASE(error_with_frames_in_flight), CHECK_CASE(a_slot_used_again_has_no_old_flags),
-            CHECK_CASE(memory_comes_back), CHECK_CASE(destroy_while_a_response_is_held))
+            CHECK_CASE(memory_comes_back), CHECK_CASE(destroy_while_a_response_is_held),
+            CHECK_CASE(a_read_is_done_when_its_data_is_there),
+            CHECK_CASE(a_reset_forgets_the_data_of_half_a_read))

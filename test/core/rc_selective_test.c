@@ -117,7 +117,69 @@ static void a_kept_request_may_be_refused(void)
     card_bench_close(&bench);
 }
 
+/* Nobody asked for an acknowledge: when a gap closes, one tells how far, and only then. */
+static void a_closed_gap_is_acknowledged_once(void)
+{
+    static const struct {
+        uint32_t n, psns[4];
+        size_t answers; /* reports included */
+        uint32_t acknowledged;
+    } cases[] = {{1, {0}, 0, 0}, {2, {1, 0}, 2, 1}, {4, {3, 2, 1, 0}, 4, 3}, {3, {3, 1, 0}, 3, 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct card_options options = selective();
+        const struct wire_frame *last;
+
+        open_bench(&options);
+        for (uint32_t k = 0; k < cases[i].n; k++) {
+            struct wire_frame frame = card_request(b, WIRE_OP_WRITE_ONLY, cases[i].psns[k], 8);
+
+            frame.bth_flags = 0;
+            CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_NONE);
+            card_bench_run(&bench, bench.now_ps + US);
+        }
+        card_bench_run(&bench, WIRE_NEVER);
+        CHECK_EQ(card_log_count(&bench, b->station, false), cases[i].answers);
+        if (cases[i].answers > 0) {
+            last = answer(cases[i].answers - 1);
+            CHECK_EQ(last->syndrome, 0x1F);
+            CHECK_EQ(last->psn.v, psn(cases[i].acknowledged));
+            CHECK_EQ(last->msn, cases[i].acknowledged + 1);
+        }
+        card_bench_close(&bench);
+    }
+}
+
 /* ---- the requester ---- */
+
+/* Asked for in parts, a READ may be answered by any of its opcodes, and by no other answer. */
+static void only_read_responses_answer_a_read(void)
+{
+    static const struct {
+        uint8_t opcode;
+        enum rnic_wc_status status;
+    } cases[] = {{WIRE_OP_READ_RESP_FIRST, RNIC_WC_SUCCESS},
+                 {WIRE_OP_READ_RESP_MIDDLE, RNIC_WC_SUCCESS},
+                 {WIRE_OP_READ_RESP_LAST, RNIC_WC_SUCCESS},
+                 {WIRE_OP_READ_RESP_ONLY, RNIC_WC_SUCCESS},
+                 {WIRE_OP_ATOMIC_ACKNOWLEDGE, RNIC_WC_BAD_RESP_ERR}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct card_options options = selective();
+        struct wire_frame frame;
+
+        open_bench(&options);
+        b->ready_classes = 0;
+        card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 0);
+        card_bench_run(&bench, 5 * US);
+        frame = card_ack(a, psn(0), 0x1F, 1);
+        frame.opcode = cases[i].opcode;
+        CHECK_EQ(card_deliver(&bench, a, &frame),
+                 cases[i].status == RNIC_WC_SUCCESS ? WIRE_DROP_NONE : WIRE_DROP_BAD_RESPONSE);
+        card_expect(a, a->send_cq, 1, cases[i].status);
+        card_bench_close(&bench);
+    }
+}
 
 /* Only the acknowledge of the last packet arrives: the whole window at once, then another. */
 static enum card_tap_verdict only_the_last_answer(struct card_bench *on, struct card_flight *flight)
@@ -388,6 +450,8 @@ static void one_kept_answer_tells_of_the_next_gap(void)
 CHECK_SUITE(rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
             CHECK_CASE(a_kept_send_may_overflow_the_completion_queue),
             CHECK_CASE(a_kept_request_may_be_refused),
+            CHECK_CASE(a_closed_gap_is_acknowledged_once),
+            CHECK_CASE(only_read_responses_answer_a_read),
             CHECK_CASE(a_whole_window_is_acknowledged_at_once),
             CHECK_CASE(a_lost_acknowledge_costs_one_timeout),
             CHECK_CASE(no_repeat_acknowledges_a_read),
