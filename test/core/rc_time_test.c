@@ -88,6 +88,47 @@ static void a_small_write_takes_the_sum_of_the_parameters(void)
     }
 }
 
+/* Its answer costs the far end no completion: the request, the data there, its way, and here. */
+static void a_read_or_atomic_takes_the_sum_of_the_parameters(void)
+{
+    static const uint32_t sizes[] = {0, 1, 64, 256, 1024, 4096}; /* 0: an atomic */
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct card_options options = card_options_default();
+        const struct rnic_params *p = &options.params;
+        bool reads = sizes[i] != 0;
+        uint32_t bytes = reads ? sizes[i] : 8, ask, answer;
+        uint64_t start_ps = 100000000, came_ps, left_ps, done_ps;
+
+        options.delay_ps = 50000;
+        options.access = CARD_ACCESS_ALL;
+        options.rd_atomic = 1;
+        card_bench_open(&bench, 2, &options);
+        rnic_trace_enable(a->dev, 1u << RNIC_EVENT_COMPLETION);
+        for (uint64_t k = 1; k <= 2; k++) { /* the second finds all tables warm */
+            card_post(a, reads ? RNIC_WR_RDMA_READ : RNIC_WR_ATOMIC_FETCH_AND_ADD, k, 0, 0, bytes);
+            card_bench_run(&bench, k == 1 ? start_ps : WIRE_NEVER);
+        }
+        ask = wire_frame_length(reads ? WIRE_OP_READ_REQUEST : WIRE_OP_FETCH_ADD, 0, 0);
+        answer = wire_frame_length(reads ? WIRE_OP_READ_RESP_ONLY : WIRE_OP_ATOMIC_ACKNOWLEDGE, 0,
+                                   reads ? bytes : 0);
+        came_ps = start_ps + p->doorbell_latency_ps + /* WQE fetch */ p->dma_read_latency_ps +
+                  pcie_ps(p, p->wqe_bytes) + p->tx_latency_ps + line_ps(ask, 8) + options.delay_ps +
+                  p->rx_latency_ps;
+        left_ps = came_ps + p->dma_read_latency_ps + pcie_ps(p, bytes) + p->tx_latency_ps;
+        if (!reads) /* written back before it is answered */
+            left_ps += pcie_ps(p, bytes) + p->dma_write_latency_ps;
+        done_ps = left_ps + line_ps(answer, 8) + options.delay_ps + p->rx_latency_ps +
+                  pcie_ps(p, bytes) + p->dma_write_latency_ps +
+                  /* completion */ pcie_ps(p, p->cqe_bytes) + p->dma_write_latency_ps +
+                  p->poll_latency_ps;
+        CHECK_EQ(card_log_at(&bench, b->station, false, 1)->left_ps, left_ps);
+        CHECK_EQ(a->events[RNIC_EVENT_COMPLETION], 2);
+        CHECK_EQ(a->last[RNIC_EVENT_COMPLETION].time_ps, done_ps);
+        card_bench_close(&bench);
+    }
+}
+
 /* The first access to anything is a miss of its table: one fetch each, one after the other. */
 static void a_cold_card_pays_a_fetch_for_each_table(void)
 {
@@ -360,6 +401,7 @@ static void no_trace_record_is_lost_at_full_message_rate(void)
 
 CHECK_SUITE(rc_time, CHECK_CASE(the_ideal_card_adds_no_time),
             CHECK_CASE(a_small_write_takes_the_sum_of_the_parameters),
+            CHECK_CASE(a_read_or_atomic_takes_the_sum_of_the_parameters),
             CHECK_CASE(a_cold_card_pays_a_fetch_for_each_table),
             CHECK_CASE(a_long_write_fills_the_line), CHECK_CASE(a_shallow_fifo_limits_the_rate),
             CHECK_CASE(small_messages_of_one_queue_pair_overlap),
