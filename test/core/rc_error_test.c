@@ -59,6 +59,8 @@ static void check_remote_refused(const struct remote *r)
     CHECK_EQ(b->events[RNIC_EVENT_QP_ACCESS_ERR], 1);
     CHECK_EQ(b->last[RNIC_EVENT_QP_ACCESS_ERR].qpn, b->qpn);
     CHECK_EQ(b->last[RNIC_EVENT_QP_ACCESS_ERR].value, WIRE_NAK_ACCESS);
+    CHECK_EQ(card_counters(a, a->qpn).naks_rx, 1);
+    CHECK_EQ(card_counters(b, b->qpn).naks_tx, 1);
     CHECK_EQ(b->events[RNIC_EVENT_QP_REQ_ERR], 0);
     CHECK_EQ(rnic_query_counters(b->dev)->drops[WIRE_DROP_REFUSED], 1);
     CHECK(rnic_query_counters(b->dev)->drops[WIRE_DROP_QP_STATE] >= 1);

@@ -129,6 +129,28 @@ static void a_read_or_atomic_takes_the_sum_of_the_parameters(void)
     }
 }
 
+/* A page that the far end has to look up: its READ response leaves that much later. */
+static void a_read_of_a_cold_page_waits_for_it(void)
+{
+    uint64_t took_ps[2];
+
+    for (uint32_t cold = 0; cold < 2; cold++) {
+        struct card_options options = card_options_default();
+
+        options.params.page_bytes = 4096;
+        options.access = CARD_ACCESS_ALL;
+        options.rd_atomic = 1;
+        card_bench_open(&bench, 2, &options);
+        for (uint64_t k = 1; k <= 2; k++) {
+            card_post(a, RNIC_WR_RDMA_READ, k, 0, k == 2 && cold ? 8192 : 0, 512);
+            card_bench_run(&bench, k == 1 ? 100000000 : WIRE_NEVER);
+        }
+        took_ps[cold] = card_log_at(&bench, b->station, false, 1)->left_ps;
+        card_bench_close(&bench);
+    }
+    CHECK_EQ(took_ps[1], took_ps[0] + card_options_default().params.cache_miss_ps);
+}
+
 /* The first access to anything is a miss of its table: one fetch each, one after the other. */
 static void a_cold_card_pays_a_fetch_for_each_table(void)
 {
@@ -402,6 +424,7 @@ static void no_trace_record_is_lost_at_full_message_rate(void)
 CHECK_SUITE(rc_time, CHECK_CASE(the_ideal_card_adds_no_time),
             CHECK_CASE(a_small_write_takes_the_sum_of_the_parameters),
             CHECK_CASE(a_read_or_atomic_takes_the_sum_of_the_parameters),
+            CHECK_CASE(a_read_of_a_cold_page_waits_for_it),
             CHECK_CASE(a_cold_card_pays_a_fetch_for_each_table),
             CHECK_CASE(a_long_write_fills_the_line), CHECK_CASE(a_shallow_fifo_limits_the_rate),
             CHECK_CASE(small_messages_of_one_queue_pair_overlap),
