@@ -59,17 +59,17 @@ class Meeting(unittest.TestCase):
         """Run a command at an end; returns its answer. Raises one of REFUSED."""
         return self.ends[end].command(name, **words)
 
-    def join(self, kind="rc", ipv6=False, mtu=1024, only=None, **more):
+    def join(self, kind="rc", ipv6=False, mtu=1024, access=None, **more):
         """A queue pair at both ends, connected. Returns their numbers and QPNs.
 
-        more: of both connects; only: {end: words} of one.
+        access: {end: letters} of its queue pair; more: words of both connects.
         """
-        made = [self.do(end, "qp", type=kind, swr=256, rwr=256) for end in ENDS]
+        made = [self.do(end, "qp", type=kind, swr=256, rwr=256, access=(access or {}).get(
+            end, "lwra")) for end in ENDS]
         for end in ENDS:
             far = 1 - end
             words = {"sq_psn": FIRST_PSN[end], "rq_psn": FIRST_PSN[far], "timeout": 18, "mtu": mtu,
-                     "dqpn": made[far]["qpn"], "dgid": (IP6 if ipv6 else IP)[far], **more,
-                     **(only or {}).get(end, {})}
+                     "dqpn": made[far]["qpn"], "dgid": (IP6 if ipv6 else IP)[far], **more}
             self.do(end, "connect", qp=made[end]["qp"], **words)
         return [one["qp"] for one in made], [one["qpn"] for one in made]
 
