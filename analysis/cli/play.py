@@ -213,8 +213,12 @@ def main(argv):
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror}") from error
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as for any program in front of `| head`
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text if options.text else text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        raise Failure(f"standard output: {error.strerror}") from error
     if not options.text:
-        sys.stdout.write("\n")
         say(f"{show(out)}: {' '.join(made)}")
     return 0

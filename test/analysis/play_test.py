@@ -213,6 +213,16 @@ class CommandTest(PlayCase):
             self.assertIn("completion wr 1 SUCCESS", self.call("send", "--text"))
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_output_that_can_not_be_written_is_told(self):
+        code = ("import sys; sys.path.insert(0, sys.argv[1]); from analysis.cli import play; "
+                "play.PROGRAM, play.prepare = sys.argv[2], lambda text: None\n"
+                "try: play.main(['read', '--text'])\n"
+                "except play.Failure as failure: sys.exit(f'{failure.status}: {failure}')")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            result = subprocess.run([sys.executable, "-c", code, ROOT, PROGRAM], stdout=full,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.stderr, "2: standard output: No space left on device\n")
+
 
 def outline(text, renderer):
     """The four corners of a text in pixels, turned as it is."""
