@@ -150,6 +150,28 @@ static void a_closed_gap_is_acknowledged_once(void)
     }
 }
 
+/* Of a gap that closes, of a repeat, and of a packet in order. */
+static void each_acknowledge_carries_credits(void)
+{
+    static const uint32_t psns[] = {1, 0, 0, 2};
+    struct card_options options = selective();
+
+    options.e2e_credits = true;
+    open_bench(&options);
+    for (uint64_t i = 0; i < 7; i++)
+        card_recv(b, i, 0, 8);
+    for (size_t i = 0; i < 4; i++) {
+        struct wire_frame frame = card_request(b, WIRE_OP_WRITE_ONLY, psns[i], 8);
+
+        frame.bth_flags = psns[i] == 2 ? WIRE_BTH_ACKREQ : 0;
+        (void)card_deliver(&bench, b, &frame);
+        card_bench_run(&bench, bench.now_ps + US);
+        CHECK_EQ(card_log_count(&bench, b->station, false), i + 1);
+        CHECK_EQ(answer(i)->syndrome, i == 0 ? 0x60 | WIRE_NAK_SELECTIVE : 5); /* 6 of the 7 */
+    }
+    card_bench_close(&bench);
+}
+
 /* ---- the requester ---- */
 
 /* Asked for in parts, a READ may be answered by any of its opcodes, and by no other answer. */
@@ -447,17 +469,15 @@ static void one_kept_answer_tells_of_the_next_gap(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
-            CHECK_CASE(a_kept_send_may_overflow_the_completion_queue),
-            CHECK_CASE(a_kept_request_may_be_refused),
-            CHECK_CASE(a_closed_gap_is_acknowledged_once),
-            CHECK_CASE(only_read_responses_answer_a_read),
-            CHECK_CASE(a_whole_window_is_acknowledged_at_once),
-            CHECK_CASE(a_lost_acknowledge_costs_one_timeout),
-            CHECK_CASE(no_repeat_acknowledges_a_read),
-            CHECK_CASE(reports_are_forgotten_with_their_packets),
-            CHECK_CASE(a_report_of_nothing_is_not_believed),
-            CHECK_CASE(a_report_behind_a_read_stops_at_it),
-            CHECK_CASE(a_read_that_is_kept_is_not_asked_for_again),
-            CHECK_CASE(a_region_that_goes_before_it_is_sent_again),
-            CHECK_CASE(one_kept_answer_tells_of_the_next_gap))
+CHECK_SUITE(
+    rc_selective, CHECK_CASE(too_far_ahead_must_come_again),
+    CHECK_CASE(a_kept_send_may_overflow_the_completion_queue),
+    CHECK_CASE(a_kept_request_may_be_refused), CHECK_CASE(a_closed_gap_is_acknowledged_once),
+    CHECK_CASE(each_acknowledge_carries_credits), CHECK_CASE(only_read_responses_answer_a_read),
+    CHECK_CASE(a_whole_window_is_acknowledged_at_once),
+    CHECK_CASE(a_lost_acknowledge_costs_one_timeout), CHECK_CASE(no_repeat_acknowledges_a_read),
+    CHECK_CASE(reports_are_forgotten_with_their_packets),
+    CHECK_CASE(a_report_of_nothing_is_not_believed), CHECK_CASE(a_report_behind_a_read_stops_at_it),
+    CHECK_CASE(a_read_that_is_kept_is_not_asked_for_again),
+    CHECK_CASE(a_region_that_goes_before_it_is_sent_again),
+    CHECK_CASE(one_kept_answer_tells_of_the_next_gap))

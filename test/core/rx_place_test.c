@@ -39,6 +39,7 @@ static struct rnic_rx_place_result place(uint8_t opcode, uint64_t va, uint32_t b
 
     struct rnic_rx_place_result result;
 
+    memset(&result, 1, sizeof result); /* nothing of what the caller had is left */
     rnic_rx_place(qp(), &frame, &b->dev->path, 64, in_ps, &result);
     return result;
 }
@@ -266,6 +267,7 @@ static struct rnic_rx_place_result datagram(uint32_t bytes, bool phantom, const 
     struct rnic_rx_place_result result;
 
     frame.deth.src_qpn = 0x123456;
+    memset(&result, 1, sizeof result);
     rnic_rx_place_datagram(qp(), &frame, grh, &b->dev->path, 64, in_ps, &result);
     return result;
 }
@@ -279,7 +281,10 @@ static void a_datagram_stands_behind_its_header(void)
     for (int phantom = 0; phantom < 2; phantom++) {
         begin();
         card_recv(b, 4, 100, 140);
-        CHECK_EQ(datagram(101, phantom, grh).placed, RNIC_RX_NAK_INVALID); /* one too many */
+        r = datagram(101, phantom, grh); /* one too many */
+        CHECK_EQ(r.placed, RNIC_RX_NAK_INVALID);
+        CHECK(!r.message_done && !r.has_cqe);
+        CHECK_EQ(r.placed_ps, in_ps);
         CHECK_EQ(qp()->rq.head - qp()->rq.tail, 1);
         CHECK_EQ(b->bytes[100], 0);
         r = datagram(100, phantom, grh);
