@@ -313,13 +313,49 @@ static void an_answer_is_not_faster_because_it_waited(void)
     card_bench_close(&bench);
 }
 
-static uint64_t asked_ps; /* when the card asked host memory for the response to the second READ */
+static uint64_t asked_ps;  /* when the card began with the response ... */
+static uint32_t asked_psn; /* ... with this PSN, the last time */
 
 static void note_asked(struct card_bench *on, struct card *card, const struct rnic_event *event)
 {
     if (card == b && event->type == RNIC_EVENT_PASSAGE && event->block == RNIC_BLOCK_TX_SCHED &&
-        event->psn.v == wire_psn_add((wire_psn){on->options.psn}, 4).v)
+        event->psn.v == wire_psn_add((wire_psn){on->options.psn}, asked_psn).v)
         asked_ps = event->in_ps;
+}
+
+/* A request comes again while a later READ is being answered: the answer is no older than that. */
+static void a_repeat_is_not_answered_before_it_came(void)
+{
+    static const uint8_t opcodes[] = {WIRE_OP_READ_REQUEST, WIRE_OP_FETCH_ADD};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct card_options options = card_options_default();
+        struct wire_frame frame;
+        uint64_t came_ps;
+        size_t before;
+
+        options.access = CARD_ACCESS_ALL;
+        options.rd_atomic = DEPTH;
+        options.mtu_bytes = MTU;
+        begin(&options);
+        bench.on_event = note_asked;
+        asked_psn = 0;
+        rnic_trace_enable(b->dev, 1u << RNIC_EVENT_PASSAGE);
+        take(opcodes[i], 0, 8);
+        run();
+        before = sent();
+        take(WIRE_OP_READ_REQUEST, 1, 8 * MTU);
+        while (sent() < before + 2)
+            card_bench_run(&bench, bench.now_ps + 10000);
+        came_ps = bench.now_ps;
+        asked_ps = 0;
+        frame = card_request(b, opcodes[i], 0, 8);
+        CHECK_EQ(card_deliver(&bench, b, &frame), WIRE_DROP_DUPLICATE);
+        run();
+        CHECK_EQ(sent(), before + 8 + 1);
+        CHECK(asked_ps >= came_ps + options.params.rx_latency_ps);
+        card_bench_close(&bench);
+    }
 }
 
 /* It comes while the first is being answered: its data is not asked for before it was here. */
@@ -334,6 +370,7 @@ static void a_read_is_not_answered_before_it_came(void)
     begin(&options);
     bench.on_event = note_asked;
     asked_ps = 0;
+    asked_psn = 4;
     rnic_trace_enable(b->dev, 1u << RNIC_EVENT_PASSAGE);
     take(WIRE_OP_READ_REQUEST, 0, 4 * MTU);
     while (responses < 2)
@@ -549,16 +586,20 @@ static void a_queue_pair_that_is_stopped_answers_no_more(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(
-    rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
-    CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
-    CHECK_CASE(phantom_memory_has_lengths_only), CHECK_CASE(a_read_sees_the_write_before_it),
-    CHECK_CASE(responses_carry_credits), CHECK_CASE(answers_leave_in_psn_order),
-    CHECK_CASE(a_paused_response_holds_its_acknowledge),
-    CHECK_CASE(a_held_response_holds_its_acknowledge),
-    CHECK_CASE(an_answer_is_not_faster_because_it_waited),
-    CHECK_CASE(a_read_is_not_answered_before_it_came), CHECK_CASE(naks_leave_behind_the_responses),
-    CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent), CHECK_CASE(invalid_reads),
-    CHECK_CASE(reads_that_are_not_allowed), CHECK_CASE(one_read_too_many_is_invalid),
-    CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak), CHECK_CASE(the_earlier_refusal_counts),
-    CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))
+CHECK_SUITE(rc_read_responder, CHECK_CASE(every_length_comes_in_its_packets),
+            CHECK_CASE(each_read_has_its_msn), CHECK_CASE(a_read_of_nothing_needs_no_key),
+            CHECK_CASE(phantom_memory_has_lengths_only),
+            CHECK_CASE(a_read_sees_the_write_before_it), CHECK_CASE(responses_carry_credits),
+            CHECK_CASE(answers_leave_in_psn_order),
+            CHECK_CASE(a_paused_response_holds_its_acknowledge),
+            CHECK_CASE(a_held_response_holds_its_acknowledge),
+            CHECK_CASE(an_answer_is_not_faster_because_it_waited),
+            CHECK_CASE(a_read_is_not_answered_before_it_came),
+            CHECK_CASE(a_repeat_is_not_answered_before_it_came),
+            CHECK_CASE(naks_leave_behind_the_responses),
+            CHECK_CASE(a_nak_that_is_overtaken_by_its_repair_is_not_sent),
+            CHECK_CASE(invalid_reads), CHECK_CASE(reads_that_are_not_allowed),
+            CHECK_CASE(one_read_too_many_is_invalid),
+            CHECK_CASE(a_key_revoked_in_mid_read_ends_in_a_nak),
+            CHECK_CASE(the_earlier_refusal_counts),
+            CHECK_CASE(a_queue_pair_that_is_stopped_answers_no_more))

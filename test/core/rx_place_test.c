@@ -430,6 +430,9 @@ static void a_receive_request_is_fetched_once(void)
         CHECK_EQ(r.placed, RNIC_RX_PLACED);
         CHECK_EQ(r.placed_ps, in_ps + (cases[i].fetches ? 7000 : 0) + 300);
     }
+    in_ps += 1000000;
+    card_recv(b, 6, 0, 4096);
+    CHECK_EQ(datagram(8, false, payload).placed_ps, in_ps + 7000 + 300);
     in_ps = 0;
     card_bench_close(&bench);
 }
