@@ -280,13 +280,12 @@ void RnicResults::Flows()
     const RnicJobGraph &graph = m_job.GetGraph();
     uint64_t completed = 0;
     uint64_t failed = 0;
-    uint64_t retransmitted = 0;
+    const uint64_t retransmitted = m_job.GetRetransmittedPackets();
     bool own = false; /* transfers that belong to no collective */
     for (size_t i = 0; i < results.size(); i++)
     {
         completed += results[i].counted && !results[i].failed ? 1 : 0;
         failed += results[i].failed ? 1 : 0;
-        retransmitted += results[i].retransmittedPackets;
         own = own || graph.transfers[i].collective < 0;
         if (results[i].failed && m_errors.size() < MAX_ERRORS)
         {

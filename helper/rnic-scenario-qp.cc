@@ -109,6 +109,11 @@ void RnicCheckQp(const RnicScenario &s)
     {
         throw s.Error("qp.recovery", "selective repeat needs a window; write window = \"bdp\"");
     }
+    if (qp.recovery == RNIC_RECOVER_SELECTIVE && qp.windowBytes > RNIC_SELECTIVE_WINDOW_MAX)
+    {
+        throw s.Error("qp.window", "selective repeat keeps twice its window for each queue pair; "
+                                   "64MiB at most");
+    }
     if (qp.recovery == RNIC_RECOVER_GO_BACK_0 && window)
     {
         throw s.Error("qp.window", "go-back-0 takes no acknowledge of an open message, so that a "

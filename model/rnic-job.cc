@@ -94,10 +94,16 @@ void RnicJob::Post(uint32_t transfer, uint64_t nowPs)
 
 void RnicJob::Pump(Qp &qp)
 {
+    if (qp.pumping)
+    {
+        return; // posting first runs what is due, a completion of this queue pair perhaps
+    }
+    qp.pumping = true;
     while (!qp.queue.empty() && qp.sent.size() < qp.depth && PostMessage(qp, qp.queue.front()))
     {
         qp.queue.pop_front();
     }
+    qp.pumping = false;
 }
 
 /* The work request of one message; its list of bytes is still to come. */
@@ -508,6 +514,23 @@ bool RnicJob::HasFailed() const
 const RnicJobGraph &RnicJob::GetGraph() const
 {
     return m_graph;
+}
+
+uint64_t RnicJob::GetRetransmittedPackets() const
+{
+    uint64_t retransmitted = 0;
+    for (const std::unique_ptr<Qp> &qp : m_qps)
+    {
+        struct rnic_qp_counters counters;
+        Check(m_hosts[qp->src].verbs->QueryQp(qp->srcQpn, nullptr, &counters), "query_qp");
+        retransmitted += counters.retransmitted_packets;
+        if (qp->pull) // its READ requests, besides the responses
+        {
+            Check(m_hosts[qp->dst].verbs->QueryQp(qp->dstQpn, nullptr, &counters), "query_qp");
+            retransmitted += counters.retransmitted_packets;
+        }
+    }
+    return retransmitted;
 }
 
 const std::vector<RnicJobResult> &RnicJob::GetResults() const

@@ -58,7 +58,8 @@ public:
         bool pull = false;   //!< READs: dst posts
         uint32_t srcQpn = 0;
         uint32_t dstQpn = 0;
-        uint32_t depth = 1; //!< messages posted at once
+        uint32_t depth = 1;   //!< messages posted at once
+        bool pumping = false; //!< posting is under way
 
         struct Message
         {
@@ -119,6 +120,8 @@ public:
     bool HasFailed() const;
     const RnicJobGraph &GetGraph() const;
     const std::vector<RnicJobResult> &GetResults() const;
+    /** Packets sent again so far, also of transfers that have not ended. */
+    uint64_t GetRetransmittedPackets() const;
     const std::vector<std::unique_ptr<Qp>> &GetQps() const;
     /** @returns the queue pair that carries a transfer. */
     const Qp *GetQpOf(uint32_t transfer) const;

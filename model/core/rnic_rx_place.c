@@ -103,7 +103,6 @@ void rnic_rx_place_forget(struct rnic_resp *resp)
 {
     resp->message_is = 0;
     resp->received = 0;
-    resp->placed_ps = 0;
 }
 
 void rnic_rx_place_abandon(struct rnic_qp *qp, enum rnic_wc_status status,
@@ -143,7 +142,9 @@ static void place_finish(struct rnic_qp *qp, const struct wire_frame *frame,
     bool send = (op->is & WIRE_IS_SEND) != 0;
 
     result->message_done = true;
+    /* Not before the messages before it: its completion says that their data is there too. */
     result->placed_ps = wire_max_ps(result->placed_ps, qp->resp.placed_ps);
+    qp->resp.placed_ps = result->placed_ps;
     qp->resp.msn = (qp->resp.msn + 1) & WIRE_PSN_MASK;
     if (send || (op->has & WIRE_HAS_IMM)) {
         place_consume(qp, RNIC_WC_SUCCESS, result);

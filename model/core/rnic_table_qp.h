@@ -58,7 +58,7 @@ struct rnic_resp {
     uint64_t va;          /* next byte of the open WRITE */
     uint32_t remaining;   /* bytes of the open WRITE to come */
     uint32_t received;    /* bytes of the open message so far */
-    uint64_t placed_ps;   /* when all data of the open message is visible */
+    uint64_t placed_ps;   /* when all data so far is visible: never goes back */
     wire_psn message_psn; /* first packet of the open message */
     uint8_t nak;          /* enum rnic_resp_nak: refused, and not yet sent again */
     bool established;     /* COMM_EST given */

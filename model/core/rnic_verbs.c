@@ -50,7 +50,8 @@ static bool verbs_init_valid(const struct rnic_params *params, const struct rnic
     if (init->type != RNIC_QPT_RC)
         return true;
     return (unsigned)init->recovery <= RNIC_RECOVER_SELECTIVE &&
-           !(init->recovery == RNIC_RECOVER_SELECTIVE && init->window_bytes == 0) &&
+           !(init->recovery == RNIC_RECOVER_SELECTIVE &&
+             (init->window_bytes == 0 || init->window_bytes > RNIC_SELECTIVE_WINDOW_MAX)) &&
            !(init->recovery == RNIC_RECOVER_GO_BACK_0 &&
              (init->window_bytes != 0 || init->e2e_credits));
 }

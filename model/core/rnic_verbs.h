@@ -192,6 +192,8 @@ struct rnic_wc { /* on an error only wr_id, status, qp_num and vendor_err are va
     uint32_t vendor_err; /* the peer's AETH syndrome when a NAK was the reason, else 0 */
 };
 
+#define RNIC_SELECTIVE_WINDOW_MAX 67108864u /* bytes; a queue pair keeps twice its window */
+
 struct rnic_qp_init_attr {
     enum rnic_qp_type type;
     uint32_t pd;
@@ -205,7 +207,8 @@ struct rnic_qp_init_attr {
     bool e2e_credits;            /* RC: heed and send end-to-end credits (IBTA 9.7.7.2) */
     enum rnic_recovery recovery; /* RC */
     uint32_t window_bytes;       /* RC: at most so many bytes unacknowledged, at least one packet;
-                              0: no window. SELECTIVE needs one, the same at both ends: the BDP;
+                              0: no window. SELECTIVE needs one, the same at both ends: the BDP,
+                              RNIC_SELECTIVE_WINDOW_MAX at most;
                               GO_BACK_0 may have none, and no credits: of an open message it takes
                               no acknowledge */
 };

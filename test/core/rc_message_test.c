@@ -255,10 +255,46 @@ static void a_thousand_queue_pairs_all_finish(void)
     card_bench_close(&bench);
 }
 
+/* Placements come in the order of their PSNs. */
+static void placed_in_order(struct card_bench *at, struct card *card,
+                            const struct rnic_event *event)
+{
+    static uint32_t psn;
+
+    (void)card;
+    if (event->type != RNIC_EVENT_PLACED)
+        return;
+    if (event->value == 4096)
+        psn = at->options.psn;
+    CHECK_EQ(event->psn.v, psn);
+    psn = (psn + 1) & WIRE_PSN_MASK;
+}
+
+/* A message of nothing is not there before the data of the one before it: nor is its completion. */
+static void an_empty_message_does_not_overtake_data(void)
+{
+    struct card_options options = card_options_default();
+
+    card_bench_open(&bench, 2, &options);
+    rnic_trace_enable(b->dev, 1u << RNIC_EVENT_PLACED);
+    card_recv(b, 7, 0, 64);
+    card_write(a, 1, 0, 0, 4096);
+    card_write(a, 2, 0, 0, 0);
+    card_send(a, 3, 0, 0);
+    bench.on_event = placed_in_order;
+    card_bench_run(&bench, WIRE_NEVER);
+    CHECK_EQ(b->events[RNIC_EVENT_PLACED], 3);
+    for (uint64_t id = 1; id <= 3; id++)
+        card_expect(a, a->send_cq, id, RNIC_WC_SUCCESS);
+    card_expect(b, b->recv_cq, 7, RNIC_WC_SUCCESS);
+    card_bench_close(&bench);
+}
+
 CHECK_SUITE(rc_message, CHECK_CASE(every_verb_at_every_length_and_mtu),
             CHECK_CASE(phantom_memory_travels_the_same_way),
             CHECK_CASE(write_imm_leaves_the_receive_buffer_alone),
             CHECK_CASE(messages_back_to_back_keep_their_lengths),
             CHECK_CASE(lists_are_gathered_and_scattered),
             CHECK_CASE(entries_around_64_kib_are_carried_in_full),
-            CHECK_CASE(both_directions_at_once), CHECK_CASE(a_thousand_queue_pairs_all_finish))
+            CHECK_CASE(both_directions_at_once), CHECK_CASE(a_thousand_queue_pairs_all_finish),
+            CHECK_CASE(an_empty_message_does_not_overtake_data))

@@ -61,6 +61,8 @@ REFUSED = {
                        "multiple of 8"),
     "no atomic": ("", [("fetch_add", 0)], {}, "22:9: workload.flow.0.bytes", "multiple of 8"),
     "many atomics": ("", [("fetch_add", 1048584)], {}, "22:9: workload.flow.0.bytes", "1MiB"),
+    "a selective window for nobody": ('recovery = "selective"\nwindow = "65MiB"', [], {},
+                                      "14:10: qp.window", "64MiB"),
     "an unknown service": ('service = "ud"', [], {}, "13:11: qp.service", "rc, uc"),
     "an unknown recovery": ('recovery = "sack"', [], {}, "13:12: qp.recovery", "selective"),
     "an unknown key": ("windw = 1", [], {}, "13:1: qp.windw", '"window"'),
@@ -133,6 +135,28 @@ class Catalogue(RunnerCase):
             run = self.run_text(scenario((verb, 800)), "run.suppress_placement=0")
             self.assertEqual(run.status, 1)
             self.assertFalse(run.summary["flows"]["verified"])
+
+    def test_uc_posts_its_messages_once_each(self):
+        """Posting runs what is due: completions of the same queue pair, without a recursion."""
+        for nic in ("ideal", "default"):
+            text = scenario(("write", 1), ("send", 1), ("send_imm", 300000), ("write", 0),
+                            ("write", 4097), qp='service = "uc"').replace("ideal", nic)
+            summary = self.good(self.run_text(text)).summary
+            self.assertEqual(summary["flows"]["completed"], 5)
+
+    def test_an_empty_message_ends_no_earlier_than_the_data_before_it(self):
+        alone = self.run_text(scenario(("write", 10000)).replace("ideal", "default")).table("flows")
+        for verb in ("write", "send"):
+            text = scenario(("write", 10000), (verb, 0)).replace("ideal", "default")
+            rows = self.good(self.run_text(text)).table("flows")
+            self.assertEqual(rows[0]["end_ps"], alone[0]["end_ps"])
+            self.assertGreaterEqual(rows[1]["end_ps"], rows[0]["end_ps"])
+
+    def test_what_never_ends_was_sent_again_too(self):
+        run = self.run_text(scenario(("write", 4194304), link="loss = 0.01",
+                                     qp='recovery = "go-back-0"').replace("1s", "5ms"))
+        self.assertEqual(run.status, 1)
+        self.assertGreater(run.summary["flows"]["retransmitted_packets"], 100)
 
     def test_both_ways_at_once_with_loss(self):
         verbs = ("write", "send_imm", "read", "fetch_add", "compare_swap", "write_imm")
