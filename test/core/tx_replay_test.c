@@ -298,6 +298,20 @@ static void selective_repeat_keeps_its_place_and_its_timeouts(void)
     CHECK_EQ(r.deadline_ps, 600000000);
 }
 
+/* Few were in flight when the timer started, many when it runs out: it goes on to the long one. */
+static void the_long_timer_counts_from_the_same_start(void)
+{
+    struct rnic_tx_replay r = begin(0);
+
+    rnic_tx_replay_selective(&r, 320000000, 100000000, 3);
+    for (uint32_t i = 0; i < 5; i++)
+        CHECK(!rnic_tx_replay_record(&r, 1, 7000000 + i));
+    CHECK_EQ(r.deadline_ps, 107000000);
+    CHECK_EQ(rnic_tx_replay_expired(&r, 107000000), RNIC_TX_REPLAY_NOTHING);
+    CHECK_EQ(r.deadline_ps, 327000000);
+    CHECK_EQ(rnic_tx_replay_expired(&r, 327000000), RNIC_TX_REPLAY_RESEND);
+}
+
 CHECK_SUITE(tx_replay, CHECK_CASE(the_timer_runs_from_the_oldest_one),
             CHECK_CASE(every_acknowledge_there_is), CHECK_CASE(every_refusal_there_is),
             CHECK_CASE(a_nak_goes_back_to_its_psn_once),
@@ -310,4 +324,5 @@ CHECK_SUITE(tx_replay, CHECK_CASE(the_timer_runs_from_the_oldest_one),
             CHECK_CASE(an_answer_behind_a_missing_one_is_an_implied_nak_once),
             CHECK_CASE(a_refusal_behind_a_missing_answer_waits_for_it),
             CHECK_CASE(two_reads_wait_one_after_the_other),
-            CHECK_CASE(selective_repeat_keeps_its_place_and_its_timeouts))
+            CHECK_CASE(selective_repeat_keeps_its_place_and_its_timeouts),
+            CHECK_CASE(the_long_timer_counts_from_the_same_start))

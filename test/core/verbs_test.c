@@ -369,6 +369,8 @@ static void names_of_errors_and_states(void)
     CHECK_STR(rnic_wc_status_name(RNIC_WC_REM_ACCESS_ERR), "REM_ACCESS_ERR");
     CHECK_STR(rnic_wc_status_name(RNIC_WC_RNR_RETRY_EXC_ERR), "RNR_RETRY_EXC_ERR");
     CHECK_STR(rnic_wc_status_name((enum rnic_wc_status)99), "unknown status");
+    CHECK_STR(rnic_wc_status_name((enum rnic_wc_status)(RNIC_WC_RNR_RETRY_EXC_ERR + 1)),
+              "unknown status");
     CHECK_EQ(RNIC_WC_RETRY_EXC_ERR, 12); /* as in verbs.h */
 }
 
