@@ -180,7 +180,29 @@ static void it_takes_its_fetch(void)
     card_bench_close(&bench);
 }
 
-CHECK_SUITE(rc_local, CHECK_CASE(a_fenced_one_waits_for_reads),
+/* What waited is done when it was carried out, not when it was posted. */
+static void a_fenced_one_is_done_behind_the_data(void)
+{
+    struct card_options options = card_options_ideal();
+
+    options.rd_atomic = 4;
+    options.access = CARD_ACCESS_ALL;
+    options.delay_ps = US;
+    options.sig_all = false; /* no completion of the READ holds it up */
+    card_bench_open(&bench, 2, &options);
+    CARD_OK(a, rnic_alloc_mw(a->dev, a->pd, &mw, 0));
+    rnic_trace_enable(a->dev, 1u << RNIC_EVENT_COMPLETION);
+    card_post(a, RNIC_WR_RDMA_READ, 1, 0, 0, 8);
+    post_bind(2, RNIC_SEND_FENCE | RNIC_SEND_SIGNALED);
+    card_bench_run(&bench, WIRE_NEVER);
+    card_expect(a, a->send_cq, 2, RNIC_WC_SUCCESS);
+    CHECK_EQ(a->events[RNIC_EVENT_COMPLETION], 1);
+    CHECK(a->last[RNIC_EVENT_COMPLETION].time_ps > 2 * US);
+    card_bench_close(&bench);
+}
+
+CHECK_SUITE(rc_local, CHECK_CASE(a_fenced_one_is_done_behind_the_data),
+            CHECK_CASE(a_fenced_one_waits_for_reads),
             CHECK_CASE(a_replay_does_not_carry_it_out_again),
             CHECK_CASE(nothing_passes_one_that_failed),
             CHECK_CASE(a_late_answer_leaves_the_cursor_before_it), CHECK_CASE(it_takes_its_fetch))
