@@ -18,6 +18,7 @@ from meet import CARD, ENDS, GUEST, IP, NAMES, UNTOUCHED, WAIT_MS, Meeting
 TABLE = os.path.join(os.path.dirname(guest.__file__), "..", "replay", "departures.md")
 SMALL = 4096  # bytes of the region that is asked for
 ATOMICS = {"fetch_add": {"add": 1}, "cmp_swap": {"cmp": 0, "swap": 1}}
+RETRIES = 7   # of connect, when nothing else is said
 INVALID, ACCESS, OPERATION = "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR"
 NAK = {INVALID: 0x61, ACCESS: 0x62, OPERATION: 0x63}
 RIGHTS = {"write": "w", "read": "r", "fetch_add": "a", "cmp_swap": "a"}
@@ -156,7 +157,8 @@ class ReceiveTest(Refusing):
     def test_receive_comes_late(self):
         """Receive queue empty: RNR NAK, later taken.
 
-        5000 bytes are several packets; rxe then sends a sequence NAK too (row rnr-then-gap).
+        A SEND of 5000 bytes is several packets; rxe's sequence NAK follows (row rnr-then-gap), the
+        card tries again at once, and when it has done so often enough that is an error.
         """
         self.assertIn("rnr-then-gap", departures())
         for end, length, op in itertools.product(ENDS, (100, 5000), ("send", "write_imm")):
@@ -168,21 +170,43 @@ class ReceiveTest(Refusing):
                 self.do(end, "send", op=op, qp=qps[end], len=length, id=1, **words)
                 self.until(qps[CARD], "rnr_naks_rx" if end == CARD else "rnr_naks_tx")
                 self.do(1 - end, "recv", qp=qps[1 - end], len=length, id=2)
-                self.succeed(end, [{"id": 1}])
+                sent = self.statuses(end, 1)
+                if (end, length, op) == (CARD, 5000, "send") and sent == [(1, "RETRY_EXC_ERR")]:
+                    told = self.do(CARD, "query", qp=qps[CARD])
+                    self.assertGreater(told["naks_rx"] + told["timeouts"], RETRIES)
+                    continue  # and the guest's receive waits for ever
+                self.assertEqual(sent, [(1, "SUCCESS")])
                 self.succeed(1 - end, [{"id": 2, "len": length}])
                 self.holds(1 - end, len=length, seed=3)
                 self.assertEqual([self.state(one, qps[one]) for one in ENDS], ["rts", "rts"])
 
+    def test_sequence_naks_use_up_the_retries(self):
+        """The departure just named, seen to its end: retries, not RNR retries, are exceeded."""
+        qps, _ = self.join()
+        self.do(CARD, "send", op="send", qp=qps[CARD], len=5000, id=1)
+        self.assertEqual(self.statuses(CARD, 1), [(1, "RETRY_EXC_ERR")])
+        told = self.do(CARD, "query", qp=qps[CARD])
+        self.assertGreater(told["naks_rx"] + told["timeouts"], RETRIES)
+
     def test_receive_does_not_come(self):
-        for end, retries, length in itertools.product(ENDS, (0, 2), (100, 5000)):
-            with self.subTest(end=NAMES[end], retries=retries, length=length):
+        """Tried again as often as agreed, then an error.
+
+        When more follows what was refused, rxe's sequence NAK makes the card try before its time,
+        and that is refused too (row rnr-then-gap).
+        """
+        for end, retries, (length, n) in itertools.product(ENDS, (0, 2),
+                                                           ((100, 1), (100, 2), (5000, 2))):
+            with self.subTest(end=NAMES[end], retries=retries, length=length, n=n):
                 qps, _ = self.join(min_rnr=1, rnr_retry=retries)
-                self.do(end, "send", op="send", qp=qps[end], len=length, n=2, id=1)
-                self.assertEqual(self.statuses(end, 2),
-                                 [(1, "RNR_RETRY_EXC_ERR"), (2, "WR_FLUSH_ERR")])
+                self.do(end, "send", op="send", qp=qps[end], len=length, n=n, id=1)
+                self.assertEqual(self.statuses(end, n),
+                                 [(1, "RNR_RETRY_EXC_ERR"), (2, "WR_FLUSH_ERR")][:n])
                 told = self.do(CARD, "query", qp=qps[CARD])
-                self.assertEqual(told["rnr_naks_rx" if end == CARD else "rnr_naks_tx"],
-                                 retries + 1)
+                naks = told["rnr_naks_rx" if end == CARD else "rnr_naks_tx"]
+                if end == CARD and n > 1:
+                    self.assertGreater(naks, retries)
+                else:
+                    self.assertEqual(naks, retries + 1)
                 self.assertEqual(self.state(end, qps[end]), "err")
                 self.assertEqual(self.state(1 - end, qps[1 - end]), "rts")
                 self.silent(1 - end)
