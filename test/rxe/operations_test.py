@@ -89,10 +89,11 @@ class ReliableTest(Moving):
                     self.batch(end, qps, op, [65536])
 
     def test_1_mib(self):
+        """QEMU's socket loses frames when many come and nobody reads: READs have few."""
         for number, (end, op) in enumerate(itertools.product(ENDS, self.OPS)):
-            mtu = MTUS[-1 - number % len(MTUS)]
+            mtu = 4096 if op == "read" else MTUS[-1 - number % len(MTUS)]
             with self.subTest(mtu=mtu, end=NAMES[end], op=op):
-                qps, _ = self.join(ipv6=number % 2 == 1, mtu=mtu)
+                qps, _ = self.join(ipv6=number % 2 == 1, mtu=mtu, timeout=20)
                 self.batch(end, qps, op, [1 << 20])
 
     def test_sixteen_outstanding(self):
@@ -195,11 +196,20 @@ class InvalidateTest(Meeting):
 
 class UnreliableTest(Moving):
     def test_connected(self):
+        """As much at once as QEMU's socket holds: nothing is sent again here."""
         for number, mtu in enumerate(MTUS):
             qps, _ = self.join("uc", ipv6=number % 2 == 0, mtu=mtu)
             for end, op in itertools.product(ENDS, ("send", "send_imm", "write", "write_imm")):
                 with self.subTest(mtu=mtu, end=NAMES[end], op=op):
-                    self.batch(end, qps, op, lengths(mtu) + [20000], marked=op == "write")
+                    self.batch(end, qps, op, lengths(mtu) + [65536 if mtu == 4096 else 10000],
+                               marked=op == "write")
+
+    def test_1_mib(self):
+        """The card waits for room in the socket, QEMU does not."""
+        for op in ("send", "write_imm"):
+            with self.subTest(op=op):
+                qps, _ = self.join("uc", mtu=4096)
+                self.batch(CARD, qps, op, [1 << 20])
 
     def test_datagrams(self):
         for end, ipv6 in itertools.product(ENDS, (False, True)):
