@@ -337,6 +337,28 @@ static void the_connection_takes_its_time(void)
     card_bench_close(&bench);
 }
 
+/* Selective repeat keeps twice its window: it has one, and not one without end. */
+static void a_selective_window_has_a_limit(void)
+{
+    const struct card_options options = card_options_ideal();
+    struct rnic_qp_init_attr init = {.max_send_wr = 1,
+                                     .max_recv_wr = 1,
+                                     .recovery = RNIC_RECOVER_SELECTIVE,
+                                     .window_bytes = RNIC_SELECTIVE_WINDOW_MAX + 1};
+    uint32_t qpn;
+
+    card_bench_open(&bench, 2, &options);
+    init.pd = a->pd;
+    init.send_cq = a->send_cq;
+    init.recv_cq = a->recv_cq;
+    CHECK_EQ(rnic_create_qp(a->dev, &init, &qpn, 0), RNIC_ERR_INVAL);
+    init.window_bytes = 0;
+    CHECK_EQ(rnic_create_qp(a->dev, &init, &qpn, 0), RNIC_ERR_INVAL);
+    init.window_bytes = RNIC_SELECTIVE_WINDOW_MAX;
+    CARD_OK(a, rnic_create_qp(a->dev, &init, &qpn, 0));
+    card_bench_close(&bench);
+}
+
 /* Of an open message go-back-0 takes no acknowledge: a window or credits would hold it up. */
 static void go_back_0_has_no_window(void)
 {
@@ -412,5 +434,6 @@ static void completions_of_the_dead_are_not_polled(void)
 }
 
 CHECK_SUITE(verbs_refused, CHECK_CASE(who_is_told_what), CHECK_CASE(the_connection_takes_its_time),
-            CHECK_CASE(go_back_0_has_no_window), CHECK_CASE(an_error_changes_nothing),
+            CHECK_CASE(go_back_0_has_no_window), CHECK_CASE(a_selective_window_has_a_limit),
+            CHECK_CASE(an_error_changes_nothing),
             CHECK_CASE(completions_of_the_dead_are_not_polled))
