@@ -154,17 +154,21 @@ void rnic_complete_flushed_send(struct rnic_device *dev, struct rnic_qp *qp, uin
     complete_write(dev, qp, qp->send_cq, &cqe, at_ps);
 }
 
+void rnic_complete_flushed_recv(struct rnic_device *dev, struct rnic_qp *qp, uint64_t wr_id,
+                                uint64_t at_ps)
+{
+    const struct rnic_wc wc = {
+        .wr_id = wr_id, .status = RNIC_WC_WR_FLUSH_ERR, .opcode = RNIC_WC_RECV, .qp_num = qp->qpn};
+
+    rnic_complete_recv(dev, qp, &wc, false, at_ps);
+}
+
 static void complete_flush_recvs(struct rnic_device *dev, struct rnic_qp *qp, uint64_t at_ps)
 {
     while (qp->rq.tail != qp->rq.head) {
         const struct rnic_rqe *rqe = rnic_ring_at(&qp->rq, qp->rq.tail++);
 
-        rnic_complete_recv(dev, qp,
-                           &(struct rnic_wc){.wr_id = rqe->wr_id,
-                                             .status = RNIC_WC_WR_FLUSH_ERR,
-                                             .opcode = RNIC_WC_RECV,
-                                             .qp_num = qp->qpn},
-                           false, at_ps);
+        rnic_complete_flushed_recv(dev, qp, rqe->wr_id, at_ps);
     }
 }
 
@@ -224,7 +228,7 @@ void rnic_complete_reset(struct rnic_device *dev, struct rnic_qp *qp)
     qp->cur_packet = 0;
     qp->sq_failed = false;
     qp->drain_told = true;
-    qp->has_rules = qp->checks_credits = qp->type == RNIC_QPT_RC && qp->init.e2e_credits;
+    qp->has_rules = qp->checks_credits = qp->init.e2e_credits;
     qp->rd_una = 0;
     qp->rd_placed_ps = 0;
     qp->ssn_post = qp->ssn_limit = 0;

@@ -35,6 +35,10 @@ void rnic_complete_send_error(struct rnic_device *dev, struct rnic_qp *qp,
 void rnic_complete_recv(struct rnic_device *dev, struct rnic_qp *qp, const struct rnic_wc *wc,
                         bool solicited, uint64_t data_ps);
 
+/** Completion of a receive request that nothing will use any more. */
+void rnic_complete_flushed_recv(struct rnic_device *dev, struct rnic_qp *qp, uint64_t wr_id,
+                                uint64_t at_ps);
+
 /** Send completion for a request that never stood in the ring (posted in ERR or SQE). */
 void rnic_complete_flushed_send(struct rnic_device *dev, struct rnic_qp *qp, uint64_t wr_id,
                                 uint64_t at_ps);

@@ -10,35 +10,49 @@
 #include "wire_codec.h"
 
 /*
- * Refuse a request for good, on a reliable connection. The receive request of an open SEND tells
+ * Refuse a request for good, on a reliable connection. The receive request that ended with it tells
  * our host, else an event does.
  */
+static void rx_refuse_for(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
+                          const struct rnic_rx_place_result *result, uint64_t at_ps)
+{
+    if (result->has_cqe) {
+        rnic_complete_recv(dev, qp, &result->wc, false, at_ps);
+        rnic_device_respond_refuse_told(dev, qp, code, qp->resp.psn, at_ps);
+    } else {
+        rnic_device_respond_refuse(dev, qp, code, qp->resp.psn, at_ps);
+    }
+}
+
+/* The same before placement: an open SEND has a receive request. */
 static enum wire_drop rx_refuse(struct rnic_device *dev, struct rnic_qp *qp, enum wire_nak code,
                                 enum wire_drop drop, uint64_t at_ps)
 {
     struct rnic_rx_place_result result;
 
     rnic_rx_place_fail(qp, RNIC_WC_LOC_QP_OP_ERR, &result);
-    if (result.has_cqe) {
-        rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
-        rnic_device_respond_refuse_told(dev, qp, code, qp->resp.psn, at_ps);
-    } else {
-        rnic_device_respond_refuse(dev, qp, code, qp->resp.psn, at_ps);
-    }
+    rx_refuse_for(dev, qp, code, &result, at_ps);
     return rnic_device_drop(dev, drop);
 }
 
 /* ---- what goes wrong on UC and UD: no peer is told ---- */
 
-/* UC: the open message, if any, is lost; what follows of it continues nothing. */
-static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum wire_drop drop,
-                              enum rnic_wc_status status, uint64_t at_ps)
+/* UC: the open message, if any, is over. */
+static void rx_abandon(struct rnic_device *dev, struct rnic_qp *qp, enum rnic_wc_status status,
+                       uint64_t at_ps)
 {
     struct rnic_rx_place_result result;
 
     rnic_rx_place_abandon(qp, status, &result);
     if (result.has_cqe)
         rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+}
+
+/* UC: the open message, if any, is lost; what follows of it continues nothing. */
+static enum wire_drop rx_lost(struct rnic_device *dev, struct rnic_qp *qp, enum wire_drop drop,
+                              enum rnic_wc_status status, uint64_t at_ps)
+{
+    rx_abandon(dev, qp, status, at_ps);
     return rnic_device_drop(dev, drop);
 }
 
@@ -167,11 +181,7 @@ static enum wire_drop rx_not_placed(struct rnic_device *dev, struct rnic_qp *qp,
     bool too_long = result->placed == RNIC_RX_NAK_INVALID;
 
     if (qp->type == RNIC_QPT_RC) {
-        if (!result->has_cqe)
-            return rx_refuse(dev, qp, rx_nak_code(result->placed), WIRE_DROP_REFUSED, at_ps);
-        /* The receive request that could not take it has the real status: that tells the host. */
-        rnic_complete_recv(dev, qp, &result->wc, false, at_ps);
-        rnic_device_respond_refuse_told(dev, qp, rx_nak_code(result->placed), qp->resp.psn, at_ps);
+        rx_refuse_for(dev, qp, rx_nak_code(result->placed), result, at_ps);
         return rnic_device_drop(dev, WIRE_DROP_REFUSED);
     }
     if (result->placed == RNIC_RX_NAK_OP)
@@ -295,12 +305,8 @@ static enum wire_drop rx_ask(struct rnic_device *dev, struct rnic_qp *qp,
 static void rx_restart(struct rnic_device *dev, struct rnic_qp *qp, const struct wire_frame *frame,
                        uint64_t at_ps)
 {
-    struct rnic_rx_place_result result;
-
     if (qp->type == RNIC_QPT_UC) {
-        rnic_rx_place_abandon(qp, RNIC_WC_LOC_QP_OP_ERR, &result);
-        if (result.has_cqe)
-            rnic_complete_recv(dev, qp, &result.wc, false, at_ps);
+        rx_abandon(dev, qp, RNIC_WC_LOC_QP_OP_ERR, at_ps);
         return;
     }
     qp->resp.psn = frame->psn;

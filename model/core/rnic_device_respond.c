@@ -250,10 +250,7 @@ bool rnic_device_respond(struct rnic_device *dev, struct rnic_qp *qp, uint64_t n
         }
         rnic_device_passage(dev, RNIC_BLOCK_DMA, qp, frame, at_ps, read_ps);
     }
-    frame->ready_ps = rnic_stage_pass(&dev->tx_stage, read_ps, dev->params.tx_service_ps,
-                                      dev->params.tx_latency_ps);
-    rnic_tx_sched_built(&dev->sched, wire_max_ps(frame->ready_ps, now_ps));
-    rnic_device_passage(dev, RNIC_BLOCK_TX_BUILD, qp, frame, read_ps, frame->ready_ps);
+    rnic_device_to_mac(dev, qp, frame, read_ps, now_ps);
     rnic_rx_respond_sent(&qp->respond, resource);
     return true;
 }

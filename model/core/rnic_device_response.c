@@ -164,8 +164,7 @@ static wire_psn response_next_read(struct rnic_qp *qp)
     qp->rd_placed_ps = 0;
     if (qp->replay.reads <= 1)
         return qp->replay.psn_read;
-    while (!rnic_ring_is_read(rnic_ring_wqe(&qp->sq, at)) &&
-           !rnic_ring_is_atomic(rnic_ring_wqe(&qp->sq, at)))
+    while (!rnic_ring_asks(rnic_ring_wqe(&qp->sq, at)))
         at++;
     qp->rd_una = at;
     return rnic_ring_wqe(&qp->sq, at)->psn;

@@ -17,12 +17,19 @@ static bool tx_uses_receive(const struct rnic_wqe *wqe)
            wqe->opcode == RNIC_WR_SEND_WITH_INV || wqe->opcode == RNIC_WR_RDMA_WRITE_WITH_IMM;
 }
 
+/* End-to-end credits: its message has no receive request at the peer that we know of. */
+static bool tx_out_of_credit(const struct rnic_qp *qp, const struct rnic_wqe *wqe)
+{
+    return qp->checks_credits && tx_uses_receive(wqe) &&
+           wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) > 0;
+}
+
 /* Fence, READ and atomic limit, end-to-end credits. */
 static bool tx_may_start(const struct rnic_qp *qp)
 {
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
     const struct rnic_tx_replay *replay = &qp->replay;
-    bool asks = rnic_ring_is_read(wqe) || rnic_ring_is_atomic(wqe);
+    bool asks = rnic_ring_asks(wqe);
     uint32_t in_flight = rnic_tx_replay_in_flight(replay);
 
     if (!wqe->started) {
@@ -34,8 +41,7 @@ static bool tx_may_start(const struct rnic_qp *qp)
     if (asks && in_flight + wqe->packets - qp->cur_packet > WIRE_PSNS_MAX)
         return false;
     /* Out of credit one packet at a time may ask: the peer answers with credits or RNR. */
-    return !qp->checks_credits || !tx_uses_receive(wqe) || in_flight == 0 ||
-           wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) <= 0;
+    return in_flight == 0 || !tx_out_of_credit(qp, wqe);
 }
 
 bool rnic_device_tx_may_send_by_rules(struct rnic_qp *qp)
@@ -174,9 +180,10 @@ static uint32_t tx_missing(const struct rnic_qp *qp, const struct rnic_wqe *wqe,
 }
 
 /* PSNs that sending this packet takes: a READ's request those of its responses. */
-static uint32_t tx_psns(const struct rnic_qp *qp, const struct rnic_wqe *wqe,
-                        const struct rnic_device_spot *spot)
+static uint32_t tx_psns(const struct rnic_qp *qp, const struct rnic_device_spot *spot)
 {
+    const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot->index);
+
     if (WIRE_LIKELY(!rnic_ring_is_read(wqe)))
         return 1;
     return spot->again ? tx_missing(qp, wqe, spot->packet) : wqe->packets - spot->packet;
@@ -211,20 +218,17 @@ static bool tx_gather(struct rnic_device *dev, const struct rnic_qp *qp, struct 
 static void tx_ask(const struct rnic_qp *qp, const struct rnic_wqe *wqe, struct wire_frame *frame)
 {
     bool full = rnic_tx_replay_in_flight(&qp->replay) + 1 >= qp->max_in_flight; /* >: sent again */
-    bool limited = qp->checks_credits && tx_uses_receive(wqe) &&
-                   wire_psn_diff((wire_psn){wqe->ssn}, (wire_psn){qp->ssn_limit}) > 0;
 
-    if (qp->type == RNIC_QPT_RC && (full || limited) && !rnic_ring_is_read(wqe) &&
-        !rnic_ring_is_atomic(wqe))
+    if (qp->type == RNIC_QPT_RC && (full || tx_out_of_credit(qp, wqe)) && !rnic_ring_asks(wqe))
         frame->bth_flags |= WIRE_BTH_ACKREQ;
 }
 
 /*
- * Build the next request packet of a queue pair into a blank frame; frame->ready_ps says when it is
- * at the MAC. False: its data may not be read (the flow is out of line), the frame is still blank.
+ * Build the next request packet of a queue pair, which takes `psns` PSNs, into a blank frame;
+ * frame->ready_ps says when it is at the MAC. False: its data may not be read (the flow is out of line), the frame is still blank.
  */
 static bool tx_request(struct rnic_device *dev, struct rnic_qp *qp,
-                       const struct rnic_device_spot *spot, uint64_t now_ps,
+                       const struct rnic_device_spot *spot, uint32_t psns, uint64_t now_ps,
                        struct wire_frame *frame)
 {
     struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot->index);
@@ -238,8 +242,7 @@ static bool tx_request(struct rnic_device *dev, struct rnic_qp *qp,
             at_ps, rnic_tx_sched_fetch(qp, &dev->dma, (uint32_t)dev->params.wqe_bytes, at_ps));
     rnic_tx_build_request(&dev->build, qp, wqe, spot->packet, dev->ip_id, frame);
     if (WIRE_UNLIKELY(spot->again) && rnic_ring_is_read(wqe))
-        frame->dma_bytes = (uint32_t)wire_min_ps(
-            frame->dma_bytes, (uint64_t)tx_missing(qp, wqe, spot->packet) << qp->mtu_shift);
+        frame->dma_bytes = (uint32_t)wire_min_ps(frame->dma_bytes, (uint64_t)psns << qp->mtu_shift);
     if (rnic_tx_replay_in_flight(&qp->replay) + 1 >= qp->max_in_flight ||
         WIRE_UNLIKELY(qp->checks_credits))
         tx_ask(qp, wqe, frame);
@@ -250,10 +253,7 @@ static bool tx_request(struct rnic_device *dev, struct rnic_qp *qp,
         return false;
     }
     rnic_device_passage(dev, RNIC_BLOCK_DMA, qp, frame, at_ps, read_ps);
-    frame->ready_ps = rnic_stage_pass(&dev->tx_stage, read_ps, dev->params.tx_service_ps,
-                                      dev->params.tx_latency_ps);
-    rnic_tx_sched_built(&dev->sched, wire_max_ps(frame->ready_ps, now_ps));
-    rnic_device_passage(dev, RNIC_BLOCK_TX_BUILD, qp, frame, read_ps, frame->ready_ps);
+    rnic_device_to_mac(dev, qp, frame, read_ps, now_ps);
     return true;
 }
 
@@ -286,7 +286,7 @@ static void tx_record(struct rnic_device *dev, struct rnic_qp *qp, struct rnic_w
 {
     bool again = spot->again;
 
-    if (!wqe->started && (rnic_ring_is_read(wqe) || rnic_ring_is_atomic(wqe)))
+    if (!wqe->started && rnic_ring_asks(wqe))
         tx_read_started(qp, wqe);
     if (WIRE_LIKELY(!again)) {
         again = rnic_tx_replay_record(&qp->replay, psns, now_ps);
@@ -303,12 +303,11 @@ static void tx_record(struct rnic_device *dev, struct rnic_qp *qp, struct rnic_w
 
 /* The request packet is on its way: replay buffer, cursor; and back in line. */
 static void tx_request_sent(struct rnic_device *dev, struct rnic_qp *qp,
-                            const struct rnic_device_spot *spot, const struct wire_frame *frame,
-                            uint64_t now_ps)
+                            const struct rnic_device_spot *spot, uint32_t psns,
+                            const struct wire_frame *frame, uint64_t now_ps)
 {
     struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, spot->index);
     bool reliable = qp->type == RNIC_QPT_RC;
-    uint32_t psns = tx_psns(qp, wqe, spot);
 
     tx_built(dev, qp, frame, now_ps);
     if (WIRE_LIKELY(reliable))
@@ -356,13 +355,15 @@ static bool tx_flow(struct rnic_device *dev, struct rnic_tx_flow *flow, uint64_t
     *responder = 0;
     if (WIRE_LIKELY(flow->kind == RNIC_FLOW_REQUEST)) {
         struct rnic_device_spot spot;
+        uint32_t psns;
 
         if (!rnic_device_may_send(qp))
             return false;
         spot = tx_next(qp);
-        if (!tx_request(dev, qp, &spot, now_ps, frame))
+        psns = tx_psns(qp, &spot);
+        if (!tx_request(dev, qp, &spot, psns, now_ps, frame))
             return false;
-        tx_request_sent(dev, qp, &spot, frame, now_ps);
+        tx_request_sent(dev, qp, &spot, psns, frame, now_ps);
         return true;
     }
     if (!rnic_device_respond(dev, qp, now_ps, frame))

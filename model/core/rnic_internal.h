@@ -92,6 +92,16 @@ static inline void rnic_device_passage(struct rnic_device *dev, enum rnic_block 
                                                           .wait_ps = out_ps - in_ps});
 }
 
+/** Through the TX pipeline: a frame whose payload is on the card at @p read_ps. Sets ready_ps. */
+WIRE_HOT void rnic_device_to_mac(struct rnic_device *dev, const struct rnic_qp *qp,
+                                 struct wire_frame *frame, uint64_t read_ps, uint64_t now_ps)
+{
+    frame->ready_ps = rnic_stage_pass(&dev->tx_stage, read_ps, dev->params.tx_service_ps,
+                                      dev->params.tx_latency_ps);
+    rnic_tx_sched_built(&dev->sched, wire_max_ps(frame->ready_ps, now_ps));
+    rnic_device_passage(dev, RNIC_BLOCK_TX_BUILD, qp, frame, read_ps, frame->ready_ps);
+}
+
 /* ---- the walks (rnic_device_tx.c, _request.c, _respond.c, _response.c) ---- */
 
 /** A request for @p qp passed the RX parser at @p at_ps. */

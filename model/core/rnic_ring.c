@@ -71,7 +71,7 @@ struct rnic_wqe *rnic_ring_post_send(struct rnic_ring *ring, const struct rnic_s
                                      uint32_t length, uint64_t known_ps)
 {
     struct rnic_wqe *wqe = rnic_ring_wqe(ring, ring->head);
-    bool local = wr->opcode == RNIC_WR_LOCAL_INV || wr->opcode == RNIC_WR_BIND_MW;
+    bool local = rnic_ring_op_is_local(wr->opcode);
 
     WIRE_ASSERT(!rnic_ring_full(ring));
     memset(wqe, 0, sizeof *wqe);

@@ -108,6 +108,24 @@ static inline uint8_t *rnic_ring_inline(struct rnic_wqe *wqe)
     return (uint8_t *)wqe->sge;
 }
 
+/* Of an enum rnic_wr_opcode. */
+static inline bool rnic_ring_op_is_atomic(unsigned opcode)
+{
+    return opcode == RNIC_WR_ATOMIC_CMP_AND_SWP || opcode == RNIC_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/** Carried out on the card, nothing on the wire. */
+static inline bool rnic_ring_op_is_local(unsigned opcode)
+{
+    return opcode == RNIC_WR_LOCAL_INV || opcode == RNIC_WR_BIND_MW;
+}
+
+/** READ or atomic: answered with data, and its request carries none. */
+static inline bool rnic_ring_op_asks(unsigned opcode)
+{
+    return opcode == RNIC_WR_RDMA_READ || rnic_ring_op_is_atomic(opcode);
+}
+
 static inline bool rnic_ring_is_read(const struct rnic_wqe *wqe)
 {
     return wqe->opcode == RNIC_WR_RDMA_READ;
@@ -115,10 +133,15 @@ static inline bool rnic_ring_is_read(const struct rnic_wqe *wqe)
 
 static inline bool rnic_ring_is_atomic(const struct rnic_wqe *wqe)
 {
-    return wqe->opcode == RNIC_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == RNIC_WR_ATOMIC_FETCH_AND_ADD;
+    return rnic_ring_op_is_atomic(wqe->opcode);
 }
 
-/** Carried out on the card, nothing on the wire. */
+static inline bool rnic_ring_asks(const struct rnic_wqe *wqe)
+{
+    return rnic_ring_op_asks(wqe->opcode);
+}
+
+/** The same: it takes no PSN. */
 static inline bool rnic_ring_is_local(const struct rnic_wqe *wqe)
 {
     return wqe->packets == 0;

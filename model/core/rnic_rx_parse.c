@@ -12,11 +12,7 @@ static bool parse_pkey_matches(uint16_t pkey)
 /* CNPs are for connections, all else has its service in the upper bits of its opcode. */
 static bool parse_type_takes(uint8_t type, uint8_t opcode)
 {
-    static const uint8_t transports[] = {[RNIC_QPT_RC] = WIRE_TRANSPORT_RC,
-                                         [RNIC_QPT_UC] = WIRE_TRANSPORT_UC,
-                                         [RNIC_QPT_UD] = WIRE_TRANSPORT_UD};
-
-    if (WIRE_LIKELY((opcode & WIRE_TRANSPORT_MASK) == transports[type]))
+    if (WIRE_LIKELY((opcode & WIRE_TRANSPORT_MASK) == rnic_table_qp_transport(type)))
         return true;
     return opcode == WIRE_OP_CNP && type != RNIC_QPT_UD;
 }

@@ -24,6 +24,7 @@
 #include "rnic_tx_sack.h"
 #include "rnic_verbs.h"
 #include "wire_frame.h"
+#include "wire_opcode.h"
 
 #define RNIC_QPN_FIRST 2u /* 0 and 1 are the management queue pairs */
 
@@ -126,6 +127,16 @@ struct rnic_table_qp {
     uint32_t n, cap, live, next;
     struct rnic_cache cache;
 };
+
+/** Upper bits of the opcodes of a service. */
+static inline uint8_t rnic_table_qp_transport(uint8_t type)
+{
+    static const uint8_t transports[] = {[RNIC_QPT_RC] = WIRE_TRANSPORT_RC,
+                                         [RNIC_QPT_UC] = WIRE_TRANSPORT_UC,
+                                         [RNIC_QPT_UD] = WIRE_TRANSPORT_UD};
+
+    return transports[type];
+}
 
 static inline struct rnic_qp *rnic_table_qp_find(const struct rnic_table_qp *table, uint32_t qpn)
 {

@@ -21,12 +21,6 @@ static const uint8_t build_opcodes[][4] = {
                                WIRE_OP_SEND_LAST_INV},
 };
 
-static const uint8_t build_transports[] = {
-    [RNIC_QPT_RC] = WIRE_TRANSPORT_RC,
-    [RNIC_QPT_UC] = WIRE_TRANSPORT_UC,
-    [RNIC_QPT_UD] = WIRE_TRANSPORT_UD,
-};
-
 static const uint8_t build_responses[4] = {
     [BUILD_ONLY] = WIRE_OP_READ_RESP_ONLY,
     [BUILD_FIRST] = WIRE_OP_READ_RESP_FIRST,
@@ -93,7 +87,7 @@ static void build_data(const struct rnic_tx_build_params *params, const struct r
 {
     enum build_position position = build_position(packet, wqe->packets);
     bool last = position == BUILD_LAST || position == BUILD_ONLY;
-    uint8_t opcode = build_opcodes[wqe->opcode][position] | build_transports[qp->type];
+    uint8_t opcode = build_opcodes[wqe->opcode][position] | rnic_table_qp_transport(qp->type);
     uint32_t offset = packet << qp->mtu_shift;
 
     frame->opcode = opcode;

@@ -178,7 +178,7 @@ WIRE_HOT struct sched_next sched_request(const struct rnic_tx_flow *flow)
     const struct rnic_qp *qp = flow->qp;
     const struct rnic_wqe *wqe = rnic_ring_wqe(&qp->sq, qp->sq_cur);
     uint32_t left = wqe->length - (qp->cur_packet << qp->mtu_shift);
-    bool asks = rnic_ring_is_read(wqe) || rnic_ring_is_atomic(wqe); /* carries no payload */
+    bool asks = rnic_ring_asks(wqe); /* carries no payload */
 
     if (qp->sq_cur == qp->sq.head) /* selective repeat: a lost packet, it may be a whole one */
         return (struct sched_next){.bytes = qp->mtu_bytes, .fetched = true};

@@ -47,8 +47,6 @@ static bool verbs_init_valid(const struct rnic_params *params, const struct rnic
     if (init->srq == 0 && (init->max_recv_wr == 0 || init->max_recv_wr > params->max_wr ||
                            init->max_recv_sge > params->max_sge))
         return false;
-    if (init->type != RNIC_QPT_RC)
-        return true;
     return (unsigned)init->recovery <= RNIC_RECOVER_SELECTIVE &&
            !(init->recovery == RNIC_RECOVER_SELECTIVE &&
              (init->window_bytes == 0 || init->window_bytes > RNIC_SELECTIVE_WINDOW_MAX)) &&
@@ -70,6 +68,11 @@ int rnic_create_qp(struct rnic_device *dev, const struct rnic_qp_init_attr *aske
     (void)now_ps;
     if ((unsigned)init.type > RNIC_QPT_UD)
         return RNIC_ERR_UNSUPPORTED;
+    if (init.type != RNIC_QPT_RC) { /* what only RC has */
+        init.recovery = RNIC_RECOVER_GO_BACK_N;
+        init.window_bytes = 0;
+        init.e2e_credits = false;
+    }
     if (!verbs_init_valid(&dev->params, &init))
         return RNIC_ERR_INVAL;
     if (send_cq == NULL || recv_cq == NULL || domain == NULL || (init.srq != 0 && srq == NULL))
@@ -132,16 +135,16 @@ static uint32_t verbs_window(const struct rnic_device *dev, const struct rnic_qp
     uint32_t most = (uint32_t)dev->params.max_in_flight;
     uint32_t window = qp->init.window_bytes >> mtu_shift;
 
-    if (qp->type == RNIC_QPT_RC && qp->init.recovery == RNIC_RECOVER_GO_BACK_0)
+    if (qp->init.recovery == RNIC_RECOVER_GO_BACK_0)
         return WIRE_PSNS_MAX; /* of a message nothing is acknowledged before its end */
-    if (qp->type != RNIC_QPT_RC || qp->init.window_bytes == 0 || window > most)
+    if (qp->init.window_bytes == 0 || window > most)
         return most;
     return window > 0 ? window : 1;
 }
 
 static bool verbs_is_selective(const struct rnic_qp *qp)
 {
-    return qp->type == RNIC_QPT_RC && qp->init.recovery == RNIC_RECOVER_SELECTIVE;
+    return qp->init.recovery == RNIC_RECOVER_SELECTIVE;
 }
 
 static void verbs_selective_close(struct rnic_device *dev, struct rnic_qp *qp)
@@ -370,36 +373,26 @@ static const uint8_t verbs_offered[] = {
     [RNIC_WR_SEND_WITH_INV] = VERBS_RC,
 };
 
-static bool verbs_is_local(enum rnic_wr_opcode opcode)
-{
-    return opcode == RNIC_WR_LOCAL_INV || opcode == RNIC_WR_BIND_MW;
-}
-
-static bool verbs_is_atomic(enum rnic_wr_opcode opcode)
-{
-    return opcode == RNIC_WR_ATOMIC_CMP_AND_SWP || opcode == RNIC_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* State, opcode, flags and length of a send request are legal; *length in bytes. */
 static bool verbs_send_valid(const struct rnic_device *dev, const struct rnic_qp *qp,
                              const struct rnic_send_wr *wr, uint64_t *length)
 {
     const unsigned known =
         RNIC_SEND_FENCE | RNIC_SEND_SIGNALED | RNIC_SEND_SOLICITED | RNIC_SEND_INLINE;
-    bool reads = wr->opcode == RNIC_WR_RDMA_READ || verbs_is_atomic(wr->opcode);
+    bool reads = rnic_ring_op_asks(wr->opcode);
     bool sends = qp->state == RNIC_QPS_RTS || qp->state == RNIC_QPS_SQD;
 
     *length = 0;
     if (qp->state < RNIC_QPS_RTS || (unsigned)wr->opcode > RNIC_WR_SEND_WITH_INV ||
         !(verbs_offered[wr->opcode] >> qp->type & 1) || (wr->send_flags & ~known))
         return false;
-    if (verbs_is_local(wr->opcode))
+    if (rnic_ring_op_is_local(wr->opcode))
         return true; /* its list is not looked at */
     if (!rnic_verbs_objects_length(wr->sg_list, wr->num_sge, qp->init.max_send_sge, length))
         return false;
     if ((wr->send_flags & RNIC_SEND_INLINE) && (reads || *length > qp->init.max_inline_data))
         return false;
-    if (verbs_is_atomic(wr->opcode) && *length != 8)
+    if (rnic_ring_op_is_atomic(wr->opcode) && *length != 8)
         return false;
     if (qp->type == RNIC_QPT_UD)
         return *length <= dev->params.mtu_bytes && wr->ud.remote_qpn <= WIRE_PSN_MASK;
@@ -419,7 +412,7 @@ static void verbs_number(struct rnic_qp *qp, struct rnic_wqe *wqe, const struct 
     wqe->psn = qp->psn_post;
     qp->has_rules =
         qp->has_rules || (wr->send_flags & RNIC_SEND_FENCE) || wr->opcode > RNIC_WR_SEND_WITH_IMM;
-    if (verbs_is_local(wr->opcode))
+    if (rnic_ring_op_is_local(wr->opcode))
         return; /* no packets, no message */
     wqe->packets = qp->type == RNIC_QPT_UD ? 1 : rnic_tx_build_packets(qp, wqe->length);
     qp->psn_post = wire_psn_add(qp->psn_post, wqe->packets);
@@ -478,12 +471,7 @@ int rnic_post_recv(struct rnic_device *dev, uint32_t qpn, const struct rnic_recv
         !rnic_verbs_objects_length(wr->sg_list, wr->num_sge, qp->init.max_recv_sge, &length))
         return RNIC_ERR_INVAL;
     if (qp->state == RNIC_QPS_ERR) {
-        rnic_complete_recv(dev, qp,
-                           &(struct rnic_wc){.wr_id = wr->wr_id,
-                                             .status = RNIC_WC_WR_FLUSH_ERR,
-                                             .opcode = RNIC_WC_RECV,
-                                             .qp_num = qp->qpn},
-                           false, now_ps);
+        rnic_complete_flushed_recv(dev, qp, wr->wr_id, now_ps);
         return 0;
     }
     if (rnic_ring_full(&qp->rq))
