@@ -225,7 +225,8 @@ static void tx_ask(const struct rnic_qp *qp, const struct rnic_wqe *wqe, struct 
 
 /*
  * Build the next request packet of a queue pair, which takes `psns` PSNs, into a blank frame;
- * frame->ready_ps says when it is at the MAC. False: its data may not be read (the flow is out of line), the frame is still blank.
+ * frame->ready_ps says when it is at the MAC. False: its data may not be read (the flow is out of
+ * line), the frame is still blank.
  */
 static bool tx_request(struct rnic_device *dev, struct rnic_qp *qp,
                        const struct rnic_device_spot *spot, uint32_t psns, uint64_t now_ps,

@@ -189,6 +189,16 @@ static void a_pull_too_early_gives_the_blank_back(void)
     card_bench_close(&bench);
 }
 
+/* A scheduler alone, with room for so many queue pairs, in 64 KiB at `memory`. */
+static void open_sched(struct rnic_tx_sched *sched, struct rnic_mem *mem, void *memory,
+                       struct rnic_dma *dma, const struct rnic_params *params, uint32_t qps)
+{
+    rnic_mem_add(mem, memory, 65536);
+    rnic_dma_init(dma, params);
+    CHECK(rnic_tx_sched_init(sched, mem, params, dma));
+    CHECK(rnic_tx_sched_reserve(sched, mem, qps));
+}
+
 /* The heap gives the earliest first, whatever the order of adding and removing. */
 static void limited_queue_pairs_leave_in_the_order_of_their_times(void)
 {
@@ -202,10 +212,7 @@ static void limited_queue_pairs_leave_in_the_order_of_their_times(void)
     struct wire_rng rng = wire_rng_init(5, 0);
 
     CHECK(memory != NULL);
-    rnic_mem_add(&mem, memory, 65536);
-    rnic_dma_init(&dma, &params);
-    CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
-    CHECK(rnic_tx_sched_reserve(&sched, &mem, 200));
+    open_sched(&sched, &mem, memory, &dma, &params, 200);
     wqe.length = 1;
     for (uint32_t round = 0; round < 50; round++) {
         uint64_t last_ps = 0;
@@ -256,10 +263,7 @@ static void a_time_that_moved_is_corrected(void)
     void *memory = aligned_alloc(64, 65536);
 
     CHECK(memory != NULL);
-    rnic_mem_add(&mem, memory, 65536);
-    rnic_dma_init(&dma, &params);
-    CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
-    CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+    open_sched(&sched, &mem, memory, &dma, &params, 1);
     qp.sq.slots = (uint8_t *)&wqe;
     qp.sq.head = 1;
     qp.request.qp = &qp;
@@ -315,10 +319,7 @@ static void requests_go_before_responses(void)
         struct rnic_mem mem = {0};
         struct rnic_dma dma = {0};
 
-        rnic_mem_add(&mem, memory, 65536);
-        rnic_dma_init(&dma, &params);
-        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
-        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        open_sched(&sched, &mem, memory, &dma, &params, 1);
         CHECK(rnic_rx_respond_open(&qp.respond, &mem, 1));
         resource = rnic_rx_respond_add(&qp.respond);
         resource->packets = 1;
@@ -368,10 +369,7 @@ static void a_paced_packet_is_asked_for_in_time(void)
         struct rnic_mem mem = {0};
         struct rnic_dma dma = {0};
 
-        rnic_mem_add(&mem, memory, 65536);
-        rnic_dma_init(&dma, &params);
-        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
-        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        open_sched(&sched, &mem, memory, &dma, &params, 1);
         CHECK_EQ(sched.lookahead_ps, 70000);
         sched.lookahead_ps = 120000;
         qp.sq.slots = (uint8_t *)&wqe;
@@ -430,10 +428,7 @@ static void each_packet_is_asked_for_by_its_own_length(void)
         struct rnic_mem mem = {0};
         struct rnic_dma dma = {0};
 
-        rnic_mem_add(&mem, memory, 65536);
-        rnic_dma_init(&dma, &params);
-        CHECK(rnic_tx_sched_init(&sched, &mem, &params, &dma));
-        CHECK(rnic_tx_sched_reserve(&sched, &mem, 1));
+        open_sched(&sched, &mem, memory, &dma, &params, 1);
         CHECK(rnic_rx_respond_open(&qp.respond, &mem, 1));
         resource = rnic_rx_respond_add(&qp.respond);
         resource->packets = 3;

@@ -6,33 +6,14 @@ import select
 import subprocess
 import time
 
+from words import parse
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(os.environ.get("RNIC_BUILD", os.path.join(ROOT, "build")), "rnic-live")
 
 
 class Refused(Exception):
     """The answer was `error: TEXT`."""
-
-
-def value(text):
-    try:
-        return int(text, 0)
-    except ValueError:
-        return text
-
-
-def parse(lines):
-    """KEY=VALUE words as a dict; lines that begin with another word are lists of dicts by it."""
-    found = {}
-    for line in lines:
-        word = line.split(" ", 1)[0]
-        pairs = dict(pair.partition("=")[::2] for pair in line.split() if "=" in pair)
-        pairs = {key: text if key == "hex" else value(text) for key, text in pairs.items()}
-        if "=" in word:
-            found.update(pairs)
-        else:
-            found.setdefault(word, []).append(pairs)
-    return found
 
 
 class Live:

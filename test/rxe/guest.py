@@ -30,6 +30,11 @@ import time
 
 import image
 
+# Behind this folder's own: both have a peer.py.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+
+from words import parse  # noqa: E402 pylint: disable=wrong-import-position
+
 SKIPPED = 77
 QEMU = "qemu-system-x86_64"
 STATE = os.path.join(image.FOLDER, "state")
@@ -87,35 +92,6 @@ class Lines:
             self.buffer += data
         line, self.buffer = self.buffer.split(b"\n", 1)
         return line.decode("ascii", "replace").rstrip("\r")
-
-
-def value(text):
-    """Numbers as int, all else as it is."""
-    try:
-        return int(text, 0)
-    except ValueError:
-        return text
-
-
-def parse(lines):
-    """The answer's lines as a dict.
-
-    KEY=VALUE words are entries of it. A line that begins with another word is a record: the entry
-    of that word is the list of its dicts; `out` is the list of the shell's lines.
-    """
-    found = {}
-    for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "out":
-            found.setdefault("out", []).append(rest)
-            continue
-        pairs = dict(pair.partition("=")[::2] for pair in line.split() if "=" in pair)
-        pairs = {key: text if key == "hex" else value(text) for key, text in pairs.items()}
-        if "=" in word:
-            found.update(pairs)
-        else:
-            found.setdefault(word, []).append(pairs)
-    return found
 
 
 class Guest:
