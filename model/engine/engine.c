@@ -48,6 +48,10 @@ void engine_destroy(struct engine *engine)
     engine_wheel_fini(engine->wheel);
     free(engine->wheel);
     engine_pool_fini(&engine->pool);
+    for (uint32_t p = 0; p < engine->n_ports; p++) {
+        if ((engine->macs[p].flags & ENGINE_MAC_OUTSIDE) != 0)
+            free(engine->macs[p].outside); /* what waits there went with the pool */
+    }
     free(engine->macs);
     free(engine->ports);
     free(engine->dirty);
@@ -123,6 +127,23 @@ uint32_t engine_add_nic(struct engine *engine, struct rnic_device *dev)
 uint32_t engine_next_port(const struct engine *engine)
 {
     return engine->n_ports;
+}
+
+uint32_t engine_add_outside(struct engine *engine)
+{
+    struct engine_outside *outside = malloc(sizeof *outside);
+    uint32_t port = engine->n_ports;
+
+    WIRE_ASSERT(!engine->busy);
+    if (outside == NULL || !ports_reserve(engine, 1)) {
+        free(outside);
+        return WIRE_STATION_NONE;
+    }
+    engine_outside_init(outside);
+    port_init(engine, port);
+    engine->macs[port].outside = outside;
+    engine->macs[port].flags = ENGINE_MAC_OUTSIDE;
+    return port;
 }
 
 uint32_t engine_add_switch(struct engine *engine, struct fabric_switch *sw, uint32_t ports)
@@ -250,6 +271,18 @@ void engine_touch(struct engine *engine, uint32_t port)
         mac->flags |= ENGINE_MAC_DIRTY;
         engine->dirty[last < engine->ports_size ? last : last - engine->ports_size] = port;
     }
+}
+
+bool engine_outside_send(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    struct engine_mac *mac = &engine->macs[port];
+
+    WIRE_ASSERT(port < engine->n_ports && (mac->flags & ENGINE_MAC_OUTSIDE) != 0);
+    WIRE_ASSERT(frame->kind == WIRE_KIND_ROCE || frame->kind == WIRE_KIND_OPAQUE);
+    if (!engine_outside_push(mac->outside, frame))
+        return false;
+    engine_touch(engine, port);
+    return true;
 }
 
 void engine_at(struct engine *engine, uint32_t port, uint64_t when_ps,

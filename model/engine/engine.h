@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /**
  * @file
- * The engine: one timing wheel, links, MACs and the frame pool; moves frames between cards and
- * switches in time.
+ * The engine: one timing wheel, links, MACs and the frame pool; moves frames between cards,
+ * switches and what is outside in time.
  *
  * One tie-break everywhere: time, then port, then rank (arrivals first), then a sequence number of
  * that port; one random stream per port. So results do not depend on who drives it or how often it
@@ -36,6 +36,8 @@ struct engine_link_params {
 extern const struct wire_param engine_link_param_table[];
 extern const size_t engine_link_param_count;
 
+#define ENGINE_OUTSIDE_BYTES (4u << 20) /* about the transmit queue of a host's card */
+
 struct engine;
 
 struct engine_config {
@@ -56,6 +58,20 @@ void engine_destroy(struct engine *engine);
 uint32_t engine_add_nic(struct engine *engine, struct rnic_device *dev);
 /** Number the next engine_add_nic or engine_add_switch will return: the station to configure. */
 uint32_t engine_next_port(const struct engine *engine);
+/**
+ * Add a port as the next one whose frames come from outside of the simulation and go there: no
+ * card, no switch. It has a line and a MAC like any, and obeys pause frames.
+ * @return its port number (= station), WIRE_STATION_NONE: out of memory or numbers.
+ */
+uint32_t engine_add_outside(struct engine *engine);
+/**
+ * A frame of engine_frame_alloc() comes in from outside at @p port, which sends it on its line at
+ * engine_now_ps or as soon as it may: those of one class in order, and of several classes that may
+ * leave the one that came first. All fields of line 0 must be set; kind is ROCE or OPAQUE. From a
+ * hook or user event it leaves right after the current event at the earliest.
+ * @return false: more than ENGINE_OUTSIDE_BYTES wait already, the frame is still the caller's.
+ */
+bool engine_outside_send(struct engine *engine, uint32_t port, struct wire_frame *frame);
 /** Add a switch as the next @p ports ports, in order. @return the first of them, or as above. */
 uint32_t engine_add_switch(struct engine *engine, struct fabric_switch *sw, uint32_t ports);
 
@@ -131,6 +147,11 @@ struct engine_hooks {
     void (*nic_event)(void *ctx, uint32_t port, const struct rnic_event *event);
     /** An opaque frame arrived at a card; frame->opaque may be taken (set it to NULL). */
     void (*opaque_rx)(void *ctx, uint32_t port, struct wire_frame *frame);
+    /**
+     * A frame arrived at a port of engine_add_outside, for whomever it is; it is freed after the
+     * call. Without this hook it is dropped (WIRE_DROP_NO_LISTENER).
+     */
+    void (*outside_rx)(void *ctx, uint32_t port, const struct wire_frame *frame);
     /** An opaque frame is freed with its opaque still in it. */
     void (*opaque_free)(void *ctx, void *opaque);
     /** Another one like it, for a copy of its frame; NULL: a copy carries none. */
@@ -160,9 +181,9 @@ uint64_t engine_query_busy_ps(const struct engine *engine, uint32_t port);
 struct engine_counters {
     uint64_t events;
     uint64_t packet_hops;      /* frames that crossed a link, pause frames apart */
-    uint64_t frames_sent;      /* by cards */
+    uint64_t frames_sent;      /* by cards and from outside */
     uint64_t frames_copied;    /* made where a bridge floods, the frame that came apart */
-    uint64_t frames_delivered; /* to cards, taken by them (acknowledges too) */
+    uint64_t frames_delivered; /* to cards, taken by them (acknowledges too), and to outside */
     uint64_t drops[WIRE_DROP_COUNT];
     uint64_t pause_frames_sent, pause_frames_lost;
     uint64_t frames_in_flight; /* counted by walking the wheel's arrivals and the switches */

@@ -3,7 +3,8 @@
  * @file
  * The MAC of a port: until when it is busy, which classes its peer has paused, its one armed kick.
  *
- * The same MAC drives a card and a switch. Line 0 of a port is all that a frame passing reads.
+ * The same MAC drives a card, a switch and what comes from outside. Line 0 of a port is all that a
+ * frame passing reads.
  *
  * Pause    a PFC frame takes effect its reaction time after its last bit: quanta of 512 bit times
  *          from then, a new value replaces the running timer, 0 resumes. Legacy PAUSE: all classes.
@@ -20,11 +21,14 @@
 /* ---- line 0 ---- */
 
 enum {
-    ENGINE_MAC_SWITCH = 1, /* device is a switch, else a card */
-    ENGINE_MAC_DIRTY = 2,  /* in the list of cards to look at */
-    ENGINE_MAC_LOSSY = 4,  /* frames that come in may be lost: share, or line down */
-    ENGINE_MAC_BRIDGE = 8, /* device is a switch that bridges: it may flood */
+    ENGINE_MAC_SWITCH = 1,   /* device is a switch; neither this nor OUTSIDE: a card */
+    ENGINE_MAC_DIRTY = 2,    /* in the list of cards to look at */
+    ENGINE_MAC_LOSSY = 4,    /* frames that come in may be lost: share, or line down */
+    ENGINE_MAC_BRIDGE = 8,   /* device is a switch that bridges: it may flood */
+    ENGINE_MAC_OUTSIDE = 16, /* no device: frames come from outside and go there */
 };
+
+struct engine_outside;
 
 struct engine_mac {
     uint64_t free_ps; /* the line can take the next frame */
@@ -35,6 +39,7 @@ struct engine_mac {
     union {
         struct rnic_device *nic;
         struct fabric_switch *sw;
+        struct engine_outside *outside;
     };
     uint64_t seq;        /* of the next event that belongs to this port */
     uint32_t local_port; /* number inside the switch */

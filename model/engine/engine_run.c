@@ -40,6 +40,8 @@ static uint64_t run_tx_next(const struct engine *engine, uint32_t port)
 
     if ((mac->flags & ENGINE_MAC_SWITCH) != 0)
         return fabric_tx_next(mac->sw, mac->local_port, mac->ready);
+    if (WIRE_UNLIKELY((mac->flags & ENGINE_MAC_OUTSIDE) != 0))
+        return engine_outside_tx_next(mac->outside, mac->ready);
     return rnic_tx_next(mac->nic, mac->ready);
 }
 
@@ -149,6 +151,10 @@ static inline void run_look_nic(struct engine *engine, uint32_t port)
 void engine_run_look(struct engine *engine, uint32_t port)
 {
     WIRE_ASSERT(engine->busy);
+    if (WIRE_UNLIKELY((engine->macs[port].flags & ENGINE_MAC_OUTSIDE) != 0)) {
+        run_set_kick(engine, port, true);
+        return;
+    }
     if ((engine->macs[port].flags & ENGINE_MAC_SWITCH) == 0) {
         run_look_nic(engine, port);
         return;
@@ -213,6 +219,7 @@ static void run_pull(struct engine *engine, uint32_t port)
     struct wire_frame *frame = engine->blank;
     struct wire_frame *spare = NULL;
     bool is_switch = (mac->flags & ENGINE_MAC_SWITCH) != 0;
+    bool is_outside = (mac->flags & ENGINE_MAC_OUTSIDE) != 0;
     bool sent;
 
     WIRE_ASSERT(mac->free_ps <= engine->now_ps);
@@ -223,6 +230,8 @@ static void run_pull(struct engine *engine, uint32_t port)
     }
     if (is_switch)
         sent = fabric_tx(mac->sw, mac->local_port, engine->now_ps, mac->ready, &frame, &spare);
+    else if (WIRE_UNLIKELY(is_outside))
+        sent = engine_outside_tx(mac->outside, mac->ready, &frame, &spare);
     else
         sent = rnic_tx(mac->nic, engine->now_ps, mac->ready, &frame, &spare);
     if (WIRE_LIKELY(sent))
@@ -232,6 +241,10 @@ static void run_pull(struct engine *engine, uint32_t port)
     engine->blank = spare;                      /* for the next pull */
     /* Else it would never end; a kept blank is one class less to ask for. */
     WIRE_ASSERT(sent || frame == NULL || run_tx_next(engine, port) > engine->now_ps);
+    if (WIRE_UNLIKELY(is_outside)) {
+        run_set_kick(engine, port, true);
+        return;
+    }
     if (!is_switch) {
         run_look_nic(engine, port);
         return;
@@ -382,6 +395,19 @@ static void run_receive_nic(struct engine *engine, uint32_t port, struct wire_fr
     run_look_nic(engine, port);
 }
 
+/* To whoever is outside. What he sends meanwhile makes the port wait to be looked at. */
+WIRE_COLD void run_receive_outside(struct engine *engine, uint32_t port, struct wire_frame *frame)
+{
+    if (engine->hooks.outside_rx == NULL) {
+        run_drop(engine, port, frame, WIRE_DROP_NO_LISTENER);
+        return;
+    }
+    engine->ports[port].counters.rx_frames++;
+    engine->frames_delivered++; /* before: the hook may ask for the counters */
+    engine->hooks.outside_rx(engine->hooks.ctx, port, frame);
+    engine_pool_free(&engine->pool, frame);
+}
+
 /* The line at this port is lossy, or is or was down. */
 static enum wire_drop run_lossy_line(struct engine *engine, uint32_t port,
                                      const struct wire_frame *frame)
@@ -431,6 +457,8 @@ static void run_arrival(struct engine *engine, uint32_t port, struct wire_frame 
         run_receive_pause(engine, port, frame);
     else if ((engine->macs[port].flags & ENGINE_MAC_SWITCH) != 0)
         run_receive_switch(engine, port, frame);
+    else if (WIRE_UNLIKELY((engine->macs[port].flags & ENGINE_MAC_OUTSIDE) != 0))
+        run_receive_outside(engine, port, frame);
     else
         run_receive_nic(engine, port, frame);
 }

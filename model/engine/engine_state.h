@@ -17,6 +17,7 @@
 #include "engine.h"
 #include "engine_link.h"
 #include "engine_mac.h"
+#include "engine_outside.h"
 #include "engine_pool.h"
 #include "engine_wheel.h"
 
