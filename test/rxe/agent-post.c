@@ -242,10 +242,11 @@ static void post_tell(struct agent_call *call, const struct ibv_wc *wc)
     if (wc->status == IBV_WC_SUCCESS) // else nothing more is defined
     {
         fprintf(call->out, " opcode=%s len=%u", opcode, wc->byte_len);
-        if (wc->opcode >= IBV_WC_RECV)
-        {
-            fprintf(call->out, " src_qp=%#x grh=%d", wc->src_qp, (wc->wc_flags & IBV_WC_GRH) != 0);
-        }
+    }
+    // rxe sets the flags where it sends too, and there is nothing behind them.
+    if (wc->status == IBV_WC_SUCCESS && wc->opcode >= IBV_WC_RECV)
+    {
+        fprintf(call->out, " src_qp=%#x grh=%d", wc->src_qp, (wc->wc_flags & IBV_WC_GRH) != 0);
         if (wc->wc_flags & IBV_WC_WITH_IMM)
         {
             fprintf(call->out, " imm=%#x", be32toh(wc->imm_data));
