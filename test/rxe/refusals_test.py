@@ -48,11 +48,14 @@ class Refusing(Meeting):
     def state(self, end, qp):
         return self.do(end, "query", qp=qp)["state"]
 
-    def until(self, qp, counter):
-        """Wait until a counter of the card's queue pair is not 0."""
+    def until(self, qp, counter, least=1):
+        """Wait until a counter of the card's queue pair is so high, or that is in error."""
         end_s = time.monotonic() + WAIT_MS / 1000
-        while self.do(CARD, "query", qp=qp)[counter] == 0:
-            self.assertLess(time.monotonic(), end_s, counter)
+        while True:
+            told = self.do(CARD, "query", qp=qp)
+            if told[counter] >= least or told["state"] == "err":
+                return
+            self.assertLess(time.monotonic(), end_s, told)
             self.do(CARD, "wait", ms=1)
 
     def refused(self, end, status, op, *, region, qps=None, off=0, **words):
@@ -155,38 +158,34 @@ class ReceiveTest(Refusing):
     """SENDs, and WRITEs with immediate, that find no place."""
 
     def test_receive_comes_late(self):
-        """Receive queue empty: RNR NAK, later taken.
+        """Receive queue empty: RNR NAKs, one or many, and then the message is taken.
 
-        A SEND of 5000 bytes is several packets; rxe's sequence NAK follows (row rnr-then-gap), the
-        card tries again at once, and when it has done so often enough that is an error.
+        A SEND of 5000 bytes is several packets; rxe's sequence NAK follows (row rnr-then-gap). One
+        that comes while the card waits is nothing to it, one that comes later makes it try again
+        at once and costs a retry: whether they are used up before the receive comes is up to how
+        fast both machines are. Either end is right, an error only when there were enough of them.
         """
         self.assertIn("rnr-then-gap", departures())
-        for end, length, op in itertools.product(ENDS, (100, 5000), ("send", "write_imm")):
-            with self.subTest(end=NAMES[end], length=length, op=op):
+        for end, length, op, naks in itertools.product(ENDS, (100, 5000), ("send", "write_imm"),
+                                                       (1, 20)):
+            with self.subTest(end=NAMES[end], length=length, op=op, naks=naks):
                 qps, _ = self.join(min_rnr=10)
                 self.do(end, "fill", len=length, seed=3)
                 self.do(1 - end, "fill", len=length, byte=UNTOUCHED)
                 words = {"imm": 7, **self.far(1 - end)} if op == "write_imm" else {}
                 self.do(end, "send", op=op, qp=qps[end], len=length, id=1, **words)
-                self.until(qps[CARD], "rnr_naks_rx" if end == CARD else "rnr_naks_tx")
+                self.until(qps[CARD], "rnr_naks_rx" if end == CARD else "rnr_naks_tx", naks)
                 self.do(1 - end, "recv", qp=qps[1 - end], len=length, id=2)
                 sent = self.statuses(end, 1)
                 if (end, length, op) == (CARD, 5000, "send") and sent == [(1, "RETRY_EXC_ERR")]:
                     told = self.do(CARD, "query", qp=qps[CARD])
                     self.assertGreater(told["naks_rx"] + told["timeouts"], RETRIES)
+                    self.assertEqual(told["state"], "err")
                     continue  # and the guest's receive waits for ever
                 self.assertEqual(sent, [(1, "SUCCESS")])
                 self.succeed(1 - end, [{"id": 2, "len": length}])
                 self.holds(1 - end, len=length, seed=3)
                 self.assertEqual([self.state(one, qps[one]) for one in ENDS], ["rts", "rts"])
-
-    def test_sequence_naks_use_up_the_retries(self):
-        """The departure just named, seen to its end: retries, not RNR retries, are exceeded."""
-        qps, _ = self.join()
-        self.do(CARD, "send", op="send", qp=qps[CARD], len=5000, id=1)
-        self.assertEqual(self.statuses(CARD, 1), [(1, "RETRY_EXC_ERR")])
-        told = self.do(CARD, "query", qp=qps[CARD])
-        self.assertGreater(told["naks_rx"] + told["timeouts"], RETRIES)
 
     def test_receive_does_not_come(self):
         """Tried again as often as agreed, then an error.
