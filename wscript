@@ -20,7 +20,7 @@ top = "."
 out = "build/waf"
 
 NS3_MODULES = "core network stats internet applications point-to-point".split()
-C_FOLDERS = "model/wire model/core model/fabric model/engine".split()
+C_FOLDERS = "model/wire model/core model/fabric model/engine model/live".split()
 CXX_FLAGS = "-std=c++17 -O2 -g -fPIC".split()
 CXX_WARNINGS = "-Wall -Wextra -Werror".split()
 
@@ -60,7 +60,7 @@ class Description:
         return [source] + [path for path in self.sources("toolpart") if path.startswith(parts)]
 
     def c_sources(self):
-        return self.sources("wire", "core", "fabric", "engine")
+        return self.sources("wire", "core", "fabric", "engine", "live")
 
 
 def inside_ns3(ctx):

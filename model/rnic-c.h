@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /**
  * @file
- * The C side of the module (wire, core, fabric, engine) for C++ files.
+ * The C side of the module (wire, core, fabric, engine, live) for C++ files.
  */
 #ifndef RNIC_C_H
 #define RNIC_C_H
@@ -14,6 +14,7 @@ extern "C"
 {
 #include "engine.h"
 #include "fabric_switch.h"
+#include "live_line.h"
 #include "rnic_cc.h"
 #include "rnic_device.h"
 #include "rnic_params.h"

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-C_FOLDERS = ("model/wire", "model/core", "model/fabric", "model/engine")
+C_FOLDERS = ("model/wire", "model/core", "model/fabric", "model/engine", "model/live")
 INCLUDES = [f"-I{folder}" for folder in C_FOLDERS + ("test", "test/vectors")]
 BASE = ["-std=c11", "-ffp-contract=off", "-fPIC"]
 LIBRARY = "librnic-spoiled.so"

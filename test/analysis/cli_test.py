@@ -164,7 +164,7 @@ class TestCommandTest(FolderTest):
 
     def test_the_list_of_sources_is_read(self):
         kinds = {kind for kind, _ in common.sources()}
-        self.assertLessEqual({"wire", "core", "fabric", "engine", "contract"}, kinds)
+        self.assertLessEqual({"wire", "core", "fabric", "engine", "live", "contract"}, kinds)
 
 
 if __name__ == "__main__":
