@@ -284,7 +284,7 @@ static void take_solicit(struct live *live, const uint8_t *from_mac, const uint8
 static void take_ip6(struct live *live, const uint8_t *bytes, size_t n)
 {
     const uint8_t *ip = bytes + ETH_BYTES, *icmp = ip + IP6_BYTES;
-    uint8_t reply[LIVE_FRAME_BYTES];
+    uint8_t reply[LIVE_LINE_FRAME_BYTES];
     const uint8_t *mac;
     size_t length;
 
@@ -314,7 +314,7 @@ static void take_ip6(struct live *live, const uint8_t *bytes, size_t n)
 static void take_ip4(struct live *live, const uint8_t *bytes, size_t n)
 {
     const uint8_t *ip = bytes + ETH_BYTES;
-    uint8_t reply[LIVE_FRAME_BYTES], *to = reply + ETH_BYTES;
+    uint8_t reply[LIVE_LINE_FRAME_BYTES], *to = reply + ETH_BYTES;
     size_t length;
 
     if (n < ETH_BYTES + IP4_BYTES + 8 || ip[0] != 0x45 || ip[9] != PROTOCOL_ICMP)

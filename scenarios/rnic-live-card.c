@@ -62,7 +62,7 @@ void live_card_open(struct live *live)
     card->blocks = live_need(malloc(sizeof card->blocks[0]));
     card->blocks[card->n_blocks++] = live_need(aligned_alloc(64, device_bytes));
     card->dev = live_need(rnic_device_init(card->blocks[0], &config));
-    card->in.payload = live_need(malloc(LIVE_FRAME_BYTES));
+    card->in.payload = live_need(malloc(LIVE_LINE_FRAME_BYTES));
 }
 
 /* Frames of others: no business of the card. */
@@ -127,7 +127,7 @@ void live_card_run(struct live *live)
 
     if (rnic_next_wake(dev) <= live->now_ps)
         rnic_wake(dev, live->now_ps);
-    for (unsigned i = 0; i < BURST_FRAMES && live->port.waiting == NULL; i++)
+    for (unsigned i = 0; i < BURST_FRAMES && live->port.line.waiting == NULL; i++)
         if (rnic_tx_next(dev, 0xFF) > live->now_ps || !pull(live))
             break;
 }
@@ -136,7 +136,7 @@ uint64_t live_card_next(const struct live *live)
 {
     uint64_t next_ps = rnic_next_wake(live->card.dev);
 
-    if (live->port.waiting != NULL) /* the MAC is not free */
+    if (live->port.line.waiting != NULL) /* the MAC is not free */
         return next_ps;
     return wire_min_ps(next_ps, rnic_tx_next(live->card.dev, 0xFF));
 }

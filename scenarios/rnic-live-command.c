@@ -101,7 +101,7 @@ static void do_counters(struct live *live, struct live_words *words)
 {
     const struct rnic_counters *c = rnic_query_counters(live->card.dev);
     const struct live_card *card = &live->card;
-    const struct live_port *port = &live->port;
+    const struct live_line *line = &live->port.line;
 
     if (!live_words_done(live, words))
         return;
@@ -118,7 +118,7 @@ static void do_counters(struct live *live, struct live_words *words)
     }
     printf("line sent=%" PRIu64 " received=%" PRIu64 " nobody=%" PRIu64 " waited=%" PRIu64
            " other=%" PRIu64 " arp=%" PRIu64 " neighbour=%" PRIu64 " echo=%" PRIu64 "\n",
-           port->sent, port->received, port->nobody, port->no_room, card->other, card->arp,
+           line->sent, line->received, line->nobody, line->no_room, card->other, card->arp,
            card->neighbour, card->echo);
     printf("rx=%" PRIu64 " tx=%" PRIu64 " retransmitted=%" PRIu64 " timeouts=%" PRIu64
            " cnps_tx=%" PRIu64 " cnps_rx=%" PRIu64 "\n",

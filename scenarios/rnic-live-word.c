@@ -50,7 +50,7 @@ bool live_words_read(struct live *live, struct live_words *words, const char *li
     memset(words, 0, sizeof *words);
     if (n >= sizeof words->text - 1)
     {
-        live_error(live, words, "a line has at most %u characters", LIVE_LINE_BYTES - 2);
+        live_error(live, words, "a line has at most %u characters", LIVE_COMMAND_BYTES - 2);
         return false;
     }
     memcpy(words->text, line, n);

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RECEIVE_FRAMES 64u /* taken in before the card is looked at */
+#define RECEIVE_FRAMES 1024u /* taken in at most before the card may send */
 
 void live_die(const char *format, ...)
 {
@@ -63,12 +63,13 @@ void live_tick(struct live *live)
 /* Whatever is here now: frames in, timers, frames out. */
 static void serve(struct live *live)
 {
-    uint8_t bytes[LIVE_FRAME_BYTES];
+    uint8_t bytes[LIVE_LINE_FRAME_BYTES];
     size_t n;
 
-    live_tick(live);
+    /* All that is there: what the sender finds no room for is lost. */
     for (unsigned i = 0; i < RECEIVE_FRAMES; i++)
     {
+        live_tick(live);
         n = live_port_receive(live, bytes, sizeof bytes);
         if (n == 0)
             break;
@@ -81,7 +82,7 @@ static void serve(struct live *live)
 
 void live_turn(struct live *live, uint64_t until_ps, int input_fd)
 {
-    struct pollfd fds[3] = {{.fd = live->port.fd, .events = POLLIN},
+    struct pollfd fds[3] = {{.fd = live->port.line.fd, .events = POLLIN},
                             {.fd = live->stop_fd, .events = POLLIN},
                             {.fd = input_fd, .events = POLLIN}};
     struct timespec wait = {0};
@@ -107,7 +108,7 @@ void live_turn(struct live *live, uint64_t until_ps, int input_fd)
 /* What was read of the input and is no whole line yet. */
 struct reader
 {
-    char text[LIVE_LINE_BYTES];
+    char text[LIVE_COMMAND_BYTES];
     size_t n;
     bool ended, skips; /* skips: the rest of a line that was too long */
 };
@@ -146,7 +147,7 @@ static bool next_line(struct reader *reader, char *line)
 static void read_commands(struct live *live)
 {
     struct reader reader = {.n = 0};
-    char line[LIVE_LINE_BYTES];
+    char line[LIVE_COMMAND_BYTES];
     int fd = fileno(live->input);
     bool more = true;
 

@@ -4,7 +4,7 @@
  * Parts of rnic-live: one card in real time on a socket or a TAP device, driven by commands.
  *
  * rnic-live.c           options, and the loop that waits for frames, time and commands
- * rnic-live-port.c      the line: sockets, TAP device, what could not be sent yet, the capture
+ * rnic-live-port.c      the line (live_line.h) with its capture
  * rnic-live-fault.c     frames lost, doubled, damaged or late on purpose
  * rnic-live-address.c   who is where: the address book, ARP, neighbour discovery, echo
  * rnic-live-card.c      the card: frames and time, in and out
@@ -23,6 +23,7 @@
 
 #define _GNU_SOURCE /* ppoll, signalfd */
 
+#include "live_line.h"
 #include "rnic_device.h"
 #include "wire_codec.h"
 #include "wire_rng.h"
@@ -33,9 +34,8 @@
 #include <string.h>
 
 #define LIVE_PEERS 62u
-#define LIVE_FRAME_BYTES 65536u /* longest frame taken */
-#define LIVE_OBJECTS 256u       /* of each kind */
-#define LIVE_LINE_BYTES 8192u   /* of a command, and of a word of it */
+#define LIVE_OBJECTS 256u        /* of each kind */
+#define LIVE_COMMAND_BYTES 8192u /* of a command, and of a word of it */
 #define LIVE_WORDS 40u
 #define LIVE_MS_PS 1000000000u
 
@@ -46,7 +46,7 @@ enum live_direction
     LIVE_DIRECTIONS
 };
 
-struct live_frame /* bytes that wait: for room on the line, or by a fault */
+struct live_frame /* bytes that wait, by a fault */
 {
     struct live_frame *next;
     enum live_direction direction;
@@ -58,16 +58,10 @@ struct live_frame /* bytes that wait: for room on the line, or by a fault */
 
 struct live_port
 {
-    int fd;
-    bool tap;
-    char *path; /* of our unix socket, to be removed; NULL: none */
-    void *peer; /* address that frames are sent to */
-    uint32_t peer_bytes;
-    struct live_frame *waiting, **waiting_end; /* the line has no room for them yet */
-    uint64_t retry_ps;
+    struct live_line line;
+    uint64_t retry_ps; /* when to flush again; WIRE_NEVER: nothing waits */
     FILE *pcap;
     uint64_t pcap_epoch_ns; /* wall clock when the card's time was 0 */
-    uint64_t sent, received, nobody, no_room;
 };
 
 enum live_fate
@@ -252,8 +246,8 @@ void live_card_close(struct live *live);
 
 struct live_words
 {
-    char text[LIVE_LINE_BYTES]; /* cut into words */
-    const char *name;           /* first word */
+    char text[LIVE_COMMAND_BYTES]; /* cut into words */
+    const char *name;              /* first word */
     const char *key[LIVE_WORDS], *value[LIVE_WORDS];
     bool used[LIVE_WORDS];
     uint32_t n;
