@@ -9,6 +9,7 @@
 #include "ns3/names.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/simulator.h"
+#include "ns3/string.h"
 
 #include <cstring>
 #include <deque>
@@ -302,6 +303,15 @@ Ptr<RnicSwitchDevice> RnicHelper::InstallSwitch(Ptr<Node> node, uint32_t ports) 
     SetAll(device, m_switchAttributes);
     device->Install(node, ports);
     return device;
+}
+
+Ptr<RnicLiveDevice> RnicHelper::InstallLive(Ptr<Node> node, const std::string &line) const
+{
+    Ptr<RnicLiveDevice> live = CreateObject<RnicLiveDevice>();
+
+    live->SetAttribute("Line", StringValue(line));
+    node->AddDevice(live);
+    return live;
 }
 
 Ptr<RnicLink> RnicHelper::Connect(Ptr<Object> a, Ptr<Object> b) const

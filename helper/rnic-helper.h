@@ -4,6 +4,7 @@
 
 #include "rnic-application.h"
 #include "rnic-link.h"
+#include "rnic-live-device.h"
 #include "rnic-net-device.h"
 #include "rnic-switch-device.h"
 #include "rnic-switch-port.h"
@@ -58,8 +59,14 @@ public:
     Ptr<RnicSwitchDevice> InstallSwitch(Ptr<Node> node, uint32_t ports) const;
 
     /**
+     * A port to the outside of the simulation, in real time: see RnicLiveDevice.
+     * @param line its attribute Line: "unix,LOCAL,PEER", "udp,LOCAL,PEER" or "tap,NAME".
+     */
+    Ptr<RnicLiveDevice> InstallLive(Ptr<Node> node, const std::string &line) const;
+
+    /**
      * Link @p a and @p b with the link parameters and attributes set so far. Each is a port
-     * (RnicNetDevice, RnicSwitchPort), or an RnicSwitchDevice: its first free port.
+     * (RnicNetDevice, RnicLiveDevice, RnicSwitchPort), or an RnicSwitchDevice: its first free port.
      */
     Ptr<RnicLink> Connect(Ptr<Object> a, Ptr<Object> b) const;
 

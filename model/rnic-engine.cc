@@ -2,6 +2,7 @@
 #include "rnic-engine.h"
 
 #include "rnic-link.h"
+#include "rnic-live-device.h"
 #include "rnic-net-device.h"
 #include "rnic-param-attribute.h"
 #include "rnic-port-device.h"
@@ -23,6 +24,12 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("RnicEngine");
 NS_OBJECT_ENSURE_REGISTERED(RnicEngine);
+
+namespace
+{
+constexpr uint32_t OUTSIDE_FIRST = 1u << 22; //!< no port of the engine has such a number
+constexpr uint32_t OUTSIDE_MAX = 1024;       //!< the address book is walked for each frame
+} // namespace
 
 TypeId RnicEngine::GetTypeId()
 {
@@ -129,6 +136,7 @@ void RnicEngine::DoDispose()
     m_sinks.clear();
     m_portTraces.clear();
     m_nics.clear();
+    m_lives.clear();
     m_switches.clear();
     m_links.clear();
     m_dirty = false;
@@ -217,6 +225,7 @@ struct engine *RnicEngine::GetEngine()
         const struct engine_hooks hooks = {this,
                                            &RnicEngine::NicEvent,
                                            &OpaqueRx,
+                                           &RnicEngine::OutsideRx,
                                            &RnicEngine::OpaqueFree,
                                            &RnicEngine::OpaqueCopy,
                                            &Trace,
@@ -243,14 +252,18 @@ const struct wire_addr_book *RnicEngine::GetBook() const
     return &m_book;
 }
 
-void RnicEngine::SetStationMac(uint32_t port, const uint8_t mac[6])
-{
-    struct wire_station station = wire_addr_station(&m_book, port);
+// ---- addresses ----
 
-    std::memcpy(station.mac, mac, sizeof(station.mac));
-    auto same = [port](const struct wire_station &entry)
+uint32_t RnicEngine::GetPayloadBytes() const
+{
+    return m_payloadBytes;
+}
+
+void RnicEngine::SetStation(const struct wire_station &station)
+{
+    auto same = [&station](const struct wire_station &entry)
     {
-        return entry.id == port;
+        return entry.id == station.id;
     };
     auto found = std::find_if(m_stations.begin(), m_stations.end(), same);
 
@@ -265,6 +278,74 @@ void RnicEngine::SetStationMac(uint32_t port, const uint8_t mac[6])
     m_book = {m_stations.data(), m_stations.size()};
 }
 
+void RnicEngine::SetStationMac(uint32_t port, const uint8_t mac[6])
+{
+    struct wire_station station = wire_addr_station(&m_book, port);
+
+    std::memcpy(station.mac, mac, sizeof(station.mac));
+    SetStation(station);
+}
+
+void RnicEngine::SetStationGid(uint32_t port, const uint8_t gid[16])
+{
+    struct wire_station station = wire_addr_station(&m_book, port);
+
+    std::memcpy(station.gid, gid, sizeof(station.gid));
+    SetStation(station);
+}
+
+bool RnicEngine::IsOutside(uint32_t station)
+{
+    return station >= OUTSIDE_FIRST && station < WIRE_STATION_BROADCAST;
+}
+
+bool RnicEngine::IsCard(uint32_t station) const
+{
+    RnicPortDevice *device = GetPortDevice(station);
+
+    return device && dynamic_cast<RnicNetDevice *>(device);
+}
+
+uint32_t RnicEngine::LearnStation(const uint8_t mac[6], const uint8_t *gid)
+{
+    static const uint8_t nowhere[16] = {0};
+    const uint32_t byMac = wire_addr_by_mac(&m_book, mac);
+    const uint32_t byGid = gid ? wire_addr_by_gid(&m_book, gid) : WIRE_STATION_NONE;
+    struct wire_station station = {};
+
+    if (byMac == WIRE_STATION_BROADCAST || (!gid && (IsCard(byMac) || IsOutside(byMac))))
+    {
+        return byMac;
+    }
+    if (IsCard(byGid) || IsCard(byMac))
+    {
+        return byGid == byMac ? byMac : WIRE_STATION_NONE;
+    }
+    if (gid && std::memcmp(gid, nowhere, sizeof(nowhere)) == 0)
+    {
+        return WIRE_STATION_NONE;
+    }
+    station.id = OUTSIDE_FIRST + m_outside;
+    if (IsOutside(byGid))
+    {
+        station = wire_addr_station(&m_book, byGid);
+    }
+    else if (IsOutside(byMac) &&
+             std::memcmp(wire_addr_station(&m_book, byMac).gid, nowhere, sizeof(nowhere)) == 0)
+    {
+        station.id = byMac;
+    }
+    else if (m_outside++ == OUTSIDE_MAX)
+    {
+        m_outside--;
+        return WIRE_STATION_NONE;
+    }
+    std::memcpy(station.mac, mac, sizeof(station.mac));
+    std::memcpy(station.gid, gid ? gid : nowhere, sizeof(station.gid));
+    SetStation(station);
+    return station.id;
+}
+
 void RnicEngine::Build()
 {
     if (!m_dirty || m_building || m_running)
@@ -275,6 +356,7 @@ void RnicEngine::Build()
     m_dirty = false;
     RunUntil(static_cast<uint64_t>(Simulator::Now().GetPicoSeconds()));
     BuildNics();
+    BuildLives();
     BuildSwitches();
     BuildLinks();
     m_building = false;
@@ -303,6 +385,19 @@ void RnicEngine::BuildNics()
 
         NS_ABORT_MSG_UNLESS(port == station, "ns3-rnic: no engine port for a card");
         AddPort(nic);
+    }
+}
+
+void RnicEngine::BuildLives()
+{
+    for (RnicLiveDevice *live : m_lives)
+    {
+        if (!live->IsBuilt() && live->GetLink())
+        {
+            NS_ABORT_MSG_IF(engine_add_outside(m_engine) != m_ports.size(),
+                            "ns3-rnic: no engine port for the outside");
+            AddPort(live);
+        }
     }
 }
 
@@ -370,12 +465,22 @@ uint32_t RnicEngine::MaxFrameBytes() const
     {
         payload = std::max<uint64_t>({payload, nic->GetParams().mtu_bytes, nic->GetMtu()});
     }
+    if (!m_lives.empty())
+    {
+        payload = std::max<uint64_t>(payload, RnicLiveDevice::MTU_BYTES);
+    }
     return wire_frame_max_bytes(payload);
 }
 
 void RnicEngine::Register(RnicNetDevice *nic)
 {
     m_nics.push_back(nic);
+    m_dirty = true;
+}
+
+void RnicEngine::Register(RnicLiveDevice *live)
+{
+    m_lives.push_back(live);
     m_dirty = true;
 }
 
@@ -394,6 +499,11 @@ void RnicEngine::Register(RnicLink *link)
 void RnicEngine::Unregister(RnicNetDevice *nic)
 {
     m_nics.erase(std::remove(m_nics.begin(), m_nics.end(), nic), m_nics.end());
+}
+
+void RnicEngine::Unregister(RnicLiveDevice *live)
+{
+    m_lives.erase(std::remove(m_lives.begin(), m_lives.end(), live), m_lives.end());
 }
 
 void RnicEngine::Unregister(RnicSwitchDevice *device)
@@ -491,6 +601,13 @@ void RnicEngine::OpaqueRx(void *ctx, uint32_t port, struct wire_frame *frame)
     auto self = static_cast<RnicEngine *>(ctx);
 
     self->m_ports[port]->HandleOpaque(frame);
+}
+
+void RnicEngine::OutsideRx(void *ctx, uint32_t port, const struct wire_frame *frame)
+{
+    auto self = static_cast<RnicEngine *>(ctx);
+
+    static_cast<RnicLiveDevice *>(PeekPointer(self->m_ports[port]))->HandleOutside(*frame);
 }
 
 void RnicEngine::OpaqueFree(void *ctx, void *opaque)

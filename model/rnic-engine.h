@@ -19,6 +19,7 @@ namespace ns3
 {
 
 class RnicLink;
+class RnicLiveDevice;
 class RnicNetDevice;
 class RnicPortDevice;
 class RnicSwitchDevice;
@@ -114,6 +115,22 @@ public:
     const struct wire_addr_book *GetBook() const;
     /** Give a port another MAC than the default one. */
     void SetStationMac(uint32_t port, const uint8_t mac[6]);
+    /** Give a port another GID (IPv4 a.b.c.d is ::ffff:a.b.c.d) than the default one. */
+    void SetStationGid(uint32_t port, const uint8_t gid[16]);
+    /**
+     * Who has these addresses: a card of the simulation, or a host outside of it, which becomes a
+     * station when it was not known. An address outside may move to another MAC.
+     * @param gid nullptr: only the MAC is known.
+     * @returns station of the GID, else of the MAC; WIRE_STATION_BROADCAST for a group MAC;
+     * WIRE_STATION_NONE: the GID is that of a card with another MAC, or there are too many.
+     */
+    uint32_t LearnStation(const uint8_t mac[6], const uint8_t *gid);
+    /** @returns whether a station is a card of the simulation. */
+    bool IsCard(uint32_t station) const;
+    /** @returns whether a station is a host outside of the simulation. */
+    static bool IsOutside(uint32_t station);
+    /** @returns room for payload in each frame, bytes. */
+    uint32_t GetPayloadBytes() const;
     /** @returns the seed in force: attribute Seed, or from RngSeedManager when that is 0. */
     uint64_t GetSeed() const;
     /** @returns true while the engine runs (inside a hook). */
@@ -137,9 +154,11 @@ public:
 
     // What devices and links call.
     void Register(RnicNetDevice *nic);
+    void Register(RnicLiveDevice *live);
     void Register(RnicSwitchDevice *device);
     void Register(RnicLink *link);
     void Unregister(RnicNetDevice *nic);
+    void Unregister(RnicLiveDevice *live);
     void Unregister(RnicSwitchDevice *device);
     void Unregister(RnicLink *link);
     /** A trace source was connected or disconnected somewhere. */
@@ -160,24 +179,28 @@ private:
     static Ptr<RnicEngine> &Instance();
     static void NicEvent(void *ctx, uint32_t port, const struct rnic_event *event);
     static void OpaqueRx(void *ctx, uint32_t port, struct wire_frame *frame);
+    static void OutsideRx(void *ctx, uint32_t port, const struct wire_frame *frame);
     static void OpaqueFree(void *ctx, void *opaque);
     static void *OpaqueCopy(void *ctx, const void *opaque);
     static void Trace(void *ctx, const struct engine_trace *record);
     static void CheckResolution();
 
     void BuildNics();
+    void BuildLives();
     void BuildSwitches();
     void BuildLinks();
     void DeliverEvent(uint64_t at_ps, uint32_t context, EventImpl *event);
     void AddPort(RnicPortDevice *device);
     uint32_t MaxFrameBytes() const;
+    void SetStation(const struct wire_station &station);
 
     uint64_t m_seedAttribute;                    //!< attribute Seed
     bool m_wire;                                 //!< attribute Wire
     uint32_t m_payloadBytes;                     //!< attribute PayloadBytes
     struct engine *m_engine;                     //!< the C engine, or nullptr before the first use
     struct wire_addr_book m_book;                //!< default addresses
-    std::vector<struct wire_station> m_stations; //!< addresses somebody set
+    std::vector<struct wire_station> m_stations; //!< addresses somebody set, and those outside
+    uint32_t m_outside = 0;                      //!< stations outside of the simulation
     bool m_running;                              //!< inside engine_run
     bool m_dirty;                                //!< something waits for Build()
     bool m_building;                             //!< inside Build()
@@ -188,6 +211,7 @@ private:
     uint32_t m_observed = 0;                     //!< engine trace bits m_observer wants
     std::function<void(const struct engine_trace &)> m_observer;
     std::vector<RnicNetDevice *> m_nics;
+    std::vector<RnicLiveDevice *> m_lives;
     std::vector<RnicSwitchDevice *> m_switches;
     std::vector<RnicLink *> m_links;
     RnicOpaque *m_opaques; //!< all loads that exist

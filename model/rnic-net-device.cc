@@ -24,7 +24,6 @@ namespace
 {
 constexpr size_t ARENA_STEP_BYTES = 65536; //!< arenas grow by at least this
 constexpr size_t LINE_BYTES = 64;          //!< alignment of what the card gets
-constexpr uint32_t ETHERNET_BYTES = 14;    //!< link header of an ordinary packet
 } // namespace
 
 TypeId RnicNetDevice::GetTypeId()
@@ -220,12 +219,33 @@ void RnicNetDevice::GrowArena()
     m_arenaBytes += rounded;
 }
 
+void RnicNetDevice::SetGid(const Ipv4Address &address)
+{
+    SetGid(Ipv6Address::MakeIpv4MappedAddress(address));
+}
+
+void RnicNetDevice::SetGid(const Ipv6Address &address)
+{
+    uint8_t gid[16];
+
+    address.GetBytes(gid);
+    m_engine->SetStationGid(GetPort(), gid);
+}
+
 uint32_t RnicNetDevice::GetNextHop(uint32_t dest) const
 {
     Ptr<RnicPortDevice> peer = GetPeer();
     auto device = DynamicCast<RnicSwitchDevice>(peer ? peer->GetSwitch() : nullptr);
 
-    return device && !device->GetParams().l2 ? peer->GetPort() : dest;
+    if (device && !device->GetParams().l2)
+    {
+        return peer->GetPort();
+    }
+    // A host outside is one station for each of its addresses: its frames come from the first.
+    return RnicEngine::IsOutside(dest)
+               ? wire_addr_by_mac(m_engine->GetBook(),
+                                  wire_addr_station(m_engine->GetBook(), dest).mac)
+               : dest;
 }
 
 // ---- events ----
@@ -354,7 +374,7 @@ bool RnicNetDevice::SendFrom(Ptr<Packet> packet, const Address &source, const Ad
             }
         }
     }
-    else if (m_engine->GetPortDevice(station))
+    else if (m_engine->GetPortDevice(station) || RnicEngine::IsOutside(station))
     {
         Queue(packet, from, to, protocol, station, now_ps);
     }
@@ -379,25 +399,10 @@ void RnicNetDevice::Queue(Ptr<const Packet> packet, const Mac48Address &source,
     dest.CopyTo(opaque->dst);
     source.CopyTo(opaque->src);
     opaque->protocol = protocol;
-    frame->next = nullptr;
-    frame->kind = WIRE_KIND_OPAQUE;
-    frame->frame_bytes =
-        std::max(packet->GetSize() + ETHERNET_BYTES + WIRE_FCS_BYTES, WIRE_MIN_FRAME_BYTES);
-    frame->src = GetPort();
-    frame->eth_src = GetPort();
-    frame->dst = station;
+    FillOpaque(frame, opaque, GetPort(), station,
+               packet->PeekPacketTag(priority) ? priority.GetPriority() % WIRE_CLASSES : 0);
     frame->eth_dst = GetNextHop(station);
-    frame->dest_qpn = 0;
-    frame->udp_sport = 0;
-    frame->ip_id = 0;
-    frame->vlan_tci = 0;
-    frame->pkey = 0;
-    frame->opcode = 0;
-    frame->tos = WIRE_ECN_NOT_ECT;
     frame->ttl = static_cast<uint8_t>(m_params.ttl);
-    frame->prio = packet->PeekPacketTag(priority) ? priority.GetPriority() % WIRE_CLASSES : 0;
-    frame->flags = 0;
-    frame->opaque = opaque;
     rnic_post_raw(m_device, frame, now_ps);
 }
 

@@ -4,6 +4,9 @@
 
 #include "rnic-port-device.h"
 
+#include "ns3/ipv4-address.h"
+#include "ns3/ipv6-address.h"
+
 #include <map>
 #include <memory>
 #include <string>
@@ -46,6 +49,13 @@ public:
      */
     template <typename F>
     int Verb(F call);
+
+    /**
+     * Give the card another address than the default one of its port, 10.0.0.(port + 1). It must be
+     * connected, and its queue pairs not yet.
+     */
+    void SetGid(const Ipv4Address &address);
+    void SetGid(const Ipv6Address &address);
 
     /** @returns station whose MAC a frame to @p dest carries: the router's, or @p dest. */
     uint32_t GetNextHop(uint32_t dest) const;

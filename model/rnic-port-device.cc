@@ -16,6 +16,11 @@ namespace ns3
 NS_LOG_COMPONENT_DEFINE("RnicPortDevice");
 NS_OBJECT_ENSURE_REGISTERED(RnicPortDevice);
 
+namespace
+{
+constexpr uint32_t ETHERNET_BYTES = 14; //!< link header of an ordinary packet
+} // namespace
+
 TypeId RnicPortDevice::GetTypeId()
 {
     static TypeId tid =
@@ -282,6 +287,30 @@ Ptr<Packet> RnicPortDevice::Encode(const struct wire_frame &frame) const
     header.SetLengthType(opaque ? opaque->protocol : 0);
     packet->AddHeader(header);
     return packet;
+}
+
+void RnicPortDevice::FillOpaque(struct wire_frame *frame, RnicOpaque *opaque, uint32_t source,
+                                uint32_t dest, uint8_t prio) const
+{
+    frame->next = nullptr;
+    frame->kind = WIRE_KIND_OPAQUE;
+    frame->frame_bytes =
+        std::max(opaque->packet->GetSize() + ETHERNET_BYTES + WIRE_FCS_BYTES, WIRE_MIN_FRAME_BYTES);
+    frame->src = source;
+    frame->eth_src = source;
+    frame->dst = dest;
+    frame->eth_dst = dest;
+    frame->dest_qpn = 0;
+    frame->udp_sport = 0;
+    frame->ip_id = 0;
+    frame->vlan_tci = 0;
+    frame->pkey = 0;
+    frame->opcode = 0;
+    frame->tos = WIRE_ECN_NOT_ECT;
+    frame->ttl = UINT8_MAX;
+    frame->prio = prio;
+    frame->flags = 0;
+    frame->opaque = opaque;
 }
 
 void RnicPortDevice::HandleOpaque(struct wire_frame *frame)

@@ -97,9 +97,13 @@ protected:
     RnicTracedCallback<Ptr<const Packet>> m_macTx;
     RnicTracedCallback<Ptr<const Packet>> m_macRx;
 
-private:
     /** @returns Ethernet frame as an ns-3 packet, without FCS. */
     Ptr<Packet> Encode(const struct wire_frame &frame) const;
+    /** Make @p frame one that carries @p opaque from this port; class and addresses as given. */
+    void FillOpaque(struct wire_frame *frame, RnicOpaque *opaque, uint32_t source, uint32_t dest,
+                    uint8_t prio) const;
+
+private:
     using FrameSource = RnicTracedCallback<const RnicFrameInfo &> RnicPortDevice::*;
     using PacketSource = RnicTracedCallback<Ptr<const Packet>> RnicPortDevice::*;
     void TraceFrame(const struct engine_trace &record, FrameSource source);

@@ -244,8 +244,10 @@ int RnicVerbs::PostSrqRecv(uint32_t srq, const struct rnic_recv_wr &wr)
 struct rnic_av RnicVerbs::AddressOf(uint32_t station, bool roceV1) const
 {
     const struct rnic_params &params = m_device->GetParams();
+    struct wire_station peer = wire_addr_station(RnicEngine::Get()->GetBook(), station);
     struct rnic_av av = {};
 
+    av.ipv6 = !roceV1 && !Ipv6Address(peer.gid).IsIpv4MappedAddress();
     av.dest_station = station;
     av.next_hop = m_device->GetNextHop(station);
     av.traffic_class = static_cast<uint8_t>(params.dscp << 2);
@@ -499,7 +501,7 @@ int RnicVerbs::ConnectTo(uint32_t localQpn, uint32_t station, uint32_t qpn,
     attr.path_mtu_bytes =
         options.mtuBytes ? options.mtuBytes : static_cast<uint32_t>(params.mtu_bytes);
     attr.dest_qp_num = qpn;
-    attr.rq_psn = {options.psn};
+    attr.rq_psn = {options.peerPsn < 0 ? options.psn : static_cast<uint32_t>(options.peerPsn)};
     attr.sq_psn = {options.psn};
     attr.max_rd_atomic = static_cast<uint8_t>(
         options.maxRdAtomic < 0 ? static_cast<int>(params.max_rd_atomic) : options.maxRdAtomic);
@@ -539,6 +541,11 @@ int RnicVerbs::Connect(Ptr<RnicVerbs> a, uint32_t qpnA, Ptr<RnicVerbs> b, uint32
 
     const int result = a->ConnectTo(qpnA, b->m_device->GetPort(), qpnB, both);
 
+    if (both.peerPsn >= 0)
+    {
+        both.psn = static_cast<uint32_t>(both.peerPsn);
+        both.peerPsn = options.psn;
+    }
     return result < 0 ? result : b->ConnectTo(qpnB, a->m_device->GetPort(), qpnA, both);
 }
 

@@ -56,7 +56,8 @@ struct RnicConnectOptions
     int maxRdAtomic = -1;      //!< READs and atomics outstanding each way; -1: what both cards have
     uint64_t rateLimitBps = 0; //!< static rate of each end; 0: none
     bool roceV1 = false;       //!< EtherType 0x8915: stays in one broadcast domain
-    uint32_t psn = 0;          //!< first PSN each way, 24 bits
+    uint32_t psn = 0;          //!< first PSN that this end (the first one) sends, 24 bits
+    int32_t peerPsn = -1;      //!< first PSN of the other end; -1: as psn
 };
 
 /**

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+// Real hosts on a simulated fabric: each line is a port to the outside, a Linux guest for example,
+// and behind two switches there is a simulated host too, which the guests can ping and which
+// answers ibv_rc_pingpong as its server.
+//
+//   line 1, 3, ... -- switch 0 ==== trunk ==== switch 1 -- line 2, 4, ...
+//                                                      \-- simulated host
+//
+// Delay, rate, loss and marking are the model's, time is real. doc/live-fabric.rst walks through it.
+
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/rnic-helper.h"
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+using namespace ns3;
+
+static volatile std::sig_atomic_t g_stopped = 0;
+
+// Ends the simulation soon after somebody asked for it.
+static void Watch()
+{
+    if (g_stopped)
+    {
+        Simulator::Stop();
+    }
+    Simulator::Schedule(MilliSeconds(50), &Watch);
+}
+
+/**
+ * The server of ibv_rc_pingpong on a simulated card: over TCP both tell each other where their
+ * queue pair is, then it sends back each message that comes.
+ */
+class PingpongServer : public Object
+{
+public:
+    PingpongServer(Ptr<RnicNetDevice> nic, uint32_t mtuBytes)
+        : m_verbs(CreateObject<RnicVerbs>(nic)), m_mtuBytes(mtuBytes)
+    {
+        m_verbs->AllocPd(&m_pd);
+        m_verbs->CreateCq(2 * DEPTH, &m_cq);
+        m_memory = m_verbs->AllocMemory(m_pd, DEPTH * SLOT_BYTES, RNIC_ACCESS_LOCAL_WRITE);
+        m_verbs->SetCqCallback(m_cq, MakeCallback(&PingpongServer::Poll, this));
+        m_verbs->ReqNotifyCq(m_cq);
+
+        m_listener =
+            Socket::CreateSocket(nic->GetNode(), TypeId::LookupByName("ns3::TcpSocketFactory"));
+        m_listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), 18515));
+        m_listener->Listen();
+        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address &>(),
+                                      MakeCallback(&PingpongServer::Accept, this));
+    }
+
+private:
+    static constexpr uint32_t DEPTH = 500;        //!< receives posted, as the client's
+    static constexpr uint32_t SLOT_BYTES = 65536; //!< longest message
+    static constexpr size_t HELLO_BYTES = 52;     //!< "LID:QPN:PSN:GID" in hex, with its 0
+
+    void Accept(Ptr<Socket> socket, const Address &from)
+    {
+        std::cout << "pingpong: " << InetSocketAddress::ConvertFrom(from).GetIpv4() << " calls"
+                  << std::endl;
+        m_heard.clear();
+        socket->SetRecvCallback(MakeCallback(&PingpongServer::Hear, this));
+    }
+
+    void Hear(Ptr<Socket> socket)
+    {
+        const bool known = m_heard.size() >= HELLO_BYTES;
+        uint8_t bytes[256];
+        int n;
+
+        while ((n = socket->Recv(bytes, sizeof(bytes), 0)) > 0)
+        {
+            m_heard.append(reinterpret_cast<const char *>(bytes), static_cast<size_t>(n));
+        }
+        if (!known && m_heard.size() >= HELLO_BYTES)
+        {
+            Answer(socket);
+        }
+        else if (known)
+        {
+            socket->Close(); // it has said "done"
+        }
+    }
+
+    void Answer(Ptr<Socket> socket)
+    {
+        RnicConnectOptions options;
+        unsigned lid = 0;
+        unsigned qpn = 0;
+        unsigned psn = 0;
+        char gid[33] = "";
+        uint8_t bytes[16];
+        char mine[HELLO_BYTES];
+
+        if (std::sscanf(m_heard.c_str(), "%x:%x:%x:%32[0-9a-f]", &lid, &qpn, &psn, gid) != 4)
+        {
+            std::cout << "pingpong: not understood: " << m_heard << std::endl;
+            socket->Close();
+            return;
+        }
+        for (size_t i = 0; i < sizeof(bytes); i++)
+        {
+            std::sscanf(gid + 2 * i, "%2hhx", &bytes[i]);
+        }
+
+        const auto *book = RnicEngine::Get()->GetBook();
+        const uint32_t station = KnowStation(socket, bytes);
+
+        m_verbs->CreateQp(m_pd, m_cq, DEPTH, &m_qpn);
+        options.mtuBytes = m_mtuBytes;
+        options.psn = 0x123456;
+        options.peerPsn = static_cast<int32_t>(psn);
+        const int error = m_verbs->ConnectTo(m_qpn, station, qpn, options);
+        if (error < 0)
+        {
+            std::cout << "pingpong: cannot connect: " << error << std::endl;
+            socket->Close();
+            return;
+        }
+        for (uint32_t i = 0; i < DEPTH; i++)
+        {
+            m_verbs->PostRecv(m_qpn, i, m_memory, i * SLOT_BYTES, SLOT_BYTES);
+        }
+        const struct wire_station me = wire_addr_station(book, m_verbs->GetDevice()->GetPort());
+        int at = std::snprintf(mine, sizeof(mine), "%04x:%06x:%06x:", 0, m_qpn, options.psn);
+        for (size_t i = 0; i < sizeof(me.gid); i++)
+        {
+            at +=
+                std::snprintf(mine + at, sizeof(mine) - static_cast<size_t>(at), "%02x", me.gid[i]);
+        }
+        socket->Send(reinterpret_cast<const uint8_t *>(mine), sizeof(mine), 0);
+    }
+
+    // No RoCE frame has come yet, but the TCP connection knows the client's MAC.
+    uint32_t KnowStation(Ptr<Socket> socket, const uint8_t gid[16])
+    {
+        Address from;
+        socket->GetPeerName(from);
+        auto ip = m_verbs->GetDevice()->GetNode()->GetObject<Ipv4L3Protocol>();
+        const int32_t number = ip->GetInterfaceForDevice(m_verbs->GetDevice());
+        auto *entry = ip->GetInterface(static_cast<uint32_t>(number))
+                          ->GetArpCache()
+                          ->Lookup(InetSocketAddress::ConvertFrom(from).GetIpv4());
+        uint8_t mac[6];
+
+        Mac48Address::ConvertFrom(entry->GetMacAddress()).CopyTo(mac);
+        return RnicEngine::Get()->LearnStation(mac, gid);
+    }
+
+    void Poll(uint32_t cq)
+    {
+        struct rnic_wc wc;
+
+        m_verbs->ReqNotifyCq(cq);
+        while (m_verbs->PollCq(cq, 1, &wc) == 1)
+        {
+            const auto slot = static_cast<uint32_t>(wc.wr_id % DEPTH);
+            const uint64_t offset = uint64_t(slot) * SLOT_BYTES;
+
+            if (wc.status != RNIC_WC_SUCCESS)
+            {
+                std::cout << "pingpong: " << rnic_wc_status_name(wc.status) << std::endl;
+            }
+            else if (wc.opcode == RNIC_WC_RECV)
+            {
+                m_messages++;
+                m_verbs->PostSend(wc.qp_num, slot, m_memory, offset, wc.byte_len);
+            }
+            else
+            {
+                m_verbs->PostRecv(wc.qp_num, slot, m_memory, offset, SLOT_BYTES);
+            }
+        }
+    }
+
+    void DoDispose() override
+    {
+        std::cout << "pingpong: " << m_messages << " messages sent back" << std::endl;
+        m_listener = nullptr;
+        m_verbs = nullptr;
+        Object::DoDispose();
+    }
+
+    Ptr<RnicVerbs> m_verbs;
+    uint32_t m_mtuBytes;
+    uint32_t m_pd;
+    uint32_t m_cq;
+    uint32_t m_qpn;
+    Ptr<RnicMemory> m_memory;
+    Ptr<Socket> m_listener;
+    std::string m_heard; //!< of the connection under way
+    uint64_t m_messages = 0;
+};
+
+int main(int argc, char *argv[])
+{
+    std::string address = "10.0.0.100/24";
+    std::string pcap;
+    std::string rate = "100Gbps";
+    Time delay = MicroSeconds(1);
+    Time time = Seconds(0);
+    double loss = 0;
+    uint32_t mtu = 1024;
+
+    CommandLine cmd(__FILE__);
+    cmd.Usage("rnic-live-fabric [OPTIONS] LINE...\n"
+              "Each LINE leads outside: unix,LOCAL,PEER or udp,ADDRESS:PORT,ADDRESS:PORT or "
+              "tap,NAME.\n");
+    cmd.AddValue("address", "Of the simulated host, ADDRESS/LENGTH", address);
+    cmd.AddValue("rate", "Of every link", rate);
+    cmd.AddValue("delay", "Of the trunk, each way", delay);
+    cmd.AddValue("loss", "Part of the frames that the trunk loses", loss);
+    cmd.AddValue("mtu", "Path MTU of the simulated host's queue pairs (the client's -m)", mtu);
+    cmd.AddValue("time", "How long; 0: until SIGINT or SIGTERM", time);
+    cmd.AddValue("pcap", "Prefix of captures at every line", pcap);
+    cmd.Parse(argc, argv);
+
+    Time::SetResolution(Time::PS);
+    GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
+    GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+    std::signal(SIGINT, [](int) { g_stopped = 1; });
+    std::signal(SIGTERM, [](int) { g_stopped = 1; });
+
+    RnicHelper rnic;
+    rnic.SetSwitchAttribute("L2", BooleanValue(true));
+    rnic.SetLinkAttribute("DataRate", StringValue(rate));
+    rnic.SetLinkAttribute("Delay", StringValue("1us"));
+    // The guests answer in milliseconds, not in microseconds: 1.07 s.
+    rnic.SetNicAttribute("Timeout", UintegerValue(18));
+
+    Ptr<RnicSwitchDevice> switches[2] = {rnic.InstallSwitch(CreateObject<Node>(), 16),
+                                         rnic.InstallSwitch(CreateObject<Node>(), 16)};
+    std::vector<Ptr<RnicLiveDevice>> lives;
+    for (std::size_t i = 0; i < cmd.GetNExtraNonOptions(); i++)
+    {
+        lives.push_back(rnic.InstallLive(CreateObject<Node>(), cmd.GetExtraNonOption(i)));
+        rnic.Connect(lives.back(), switches[(lives.size() - 1) % 2]);
+        if (!pcap.empty())
+        {
+            rnic.EnablePcap(pcap + "-" + std::to_string(lives.size()) + ".pcap", lives.back(), true,
+                            true);
+        }
+    }
+    NS_ABORT_MSG_IF(lives.empty(), "no line: give at least one, as unix,LOCAL,PEER");
+
+    auto nic = rnic.InstallNic(CreateObject<Node>());
+    rnic.Connect(nic, switches[1]);
+    rnic.SetLinkAttribute("Delay", TimeValue(delay));
+    rnic.SetLinkAttribute("Loss", DoubleValue(loss));
+    rnic.Connect(switches[0], switches[1]);
+    RnicHelper::PopulateRoutes();
+
+    // The simulated host has an ordinary network stack beside its verbs: ARP, ping, TCP.
+    InternetStackHelper().Install(nic->GetNode());
+    const auto slash = address.find('/');
+    const Ipv4Address ip(address.substr(0, slash).c_str());
+    auto ipv4 = nic->GetNode()->GetObject<Ipv4>();
+    const uint32_t interface = ipv4->AddInterface(nic);
+    ipv4->AddAddress(interface, Ipv4InterfaceAddress(ip, Ipv4Mask(address.substr(slash).c_str())));
+    ipv4->SetUp(interface);
+    nic->SetGid(ip);
+    auto server = CreateObject<PingpongServer>(nic, mtu);
+
+    std::cout << lives.size() << " lines, simulated host " << ip << std::endl;
+    Simulator::ScheduleNow(&Watch);
+    if (time.IsStrictlyPositive())
+    {
+        Simulator::Stop(time);
+    }
+    Simulator::Run();
+
+    for (size_t i = 0; i < lives.size(); i++)
+    {
+        const auto counters = lives[i]->GetLineCounters();
+        std::cout << "line " << i + 1 << ": in " << counters.roce << " RoCE " << counters.opaque
+                  << " other " << counters.refused << " refused " << counters.addresses
+                  << " addresses " << counters.overrun << " overrun, out " << counters.sent << " "
+                  << counters.nobody << " to nobody " << counters.lost << " lost" << std::endl;
+    }
+    struct engine_counters counters;
+    engine_query(RnicEngine::Get()->GetEngine(), &counters);
+    std::cout << "fabric: " << counters.packet_hops << " hops, "
+              << counters.drops[WIRE_DROP_LINK_LOSS] << " lost on the trunk" << std::endl;
+    rnic.ClosePcap();
+    server->Dispose();
+    Simulator::Destroy();
+    return 0;
+}

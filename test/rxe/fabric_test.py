@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two Linux guests on a simulated fabric (examples/rnic-live-fabric.cc): two switches that bridge,
+and between them a trunk that loses frames. Debian's own programs run between the guests as they
+are, and against the simulated host behind the second switch.
+
+Time is not judged: a client that comes before its server listens, or whose TCP connection the
+losses have broken, tries again.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import guest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RNIC_BUILD", os.path.join(ROOT, "build"))
+PROGRAM = os.path.join(BUILD, "examples", "rnic-live-fabric")
+IP, IP6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")
+SIMULATED = "10.0.0.100"
+LIMIT_S = 120  # only who hangs comes here
+PERFTEST = "-d rxe0 -x 1 -F"
+
+
+class Fabric(unittest.TestCase):
+    """OPTIONS: of the program, besides the lines."""
+
+    OPTIONS = ()
+
+    def setUp(self):
+        self.guests = [guest.Guest(f"fabric{i}", f"{IP[i]}/24", f"{IP6[i]}/64") for i in range(2)]
+        for one in self.guests:
+            self.addCleanup(one.stop)
+        lines = [f"unix,{one.peer},{one.local}" for one in self.guests]
+        self.fabric = subprocess.Popen(  # pylint: disable=consider-using-with
+            [PROGRAM, *self.OPTIONS, *lines], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.end)
+        self.said = self.fabric.stdout.readline()
+        self.assertIn("2 lines", self.said)
+        for one in self.guests:
+            one.start()
+
+    def end(self):
+        """Let the program end. Returns all that it has said."""
+        if not self.fabric.stdout.closed:
+            self.fabric.send_signal(signal.SIGINT)
+            self.said += self.fabric.stdout.read()
+            self.fabric.stdout.close()
+            self.assertEqual(self.fabric.wait(30), 0, self.said)
+        return self.said
+
+    def meet(self, line, server=1, client=None):
+        """A program of two ends: its server in one guest, its client in the other.
+
+        Returns what the client said. What the losses have kept from its end begins again.
+        """
+        ends = (self.guests[server], self.guests[1 - server])
+        program = line.split()[0]
+        deadline = time.monotonic() + LIMIT_S
+        said = ["", ""]
+        while time.monotonic() < deadline:
+            ends[0].shell(f"(timeout {LIMIT_S} {line}; echo status=$?) >/tmp/said 2>&1 "
+                          "</dev/null &")
+            time.sleep(0.5)
+            status, said[1] = ends[1].shell(f"timeout {LIMIT_S} {line} {IP[server]}", 2 * LIMIT_S)
+            while status == 0 and time.monotonic() < deadline:
+                said[0] = ends[0].shell("cat /tmp/said")[1]
+                if "status=" in said[0]:
+                    self.assertIn("status=0", said[0])
+                    return said[1]
+                time.sleep(0.2)
+            ends[0].shell(f"killall {program}; true")
+        self.fail(f"{line}: {said}")
+        return ""
+
+    def counted(self):
+        """The numbers of the program's last lines: {"line 1": {...}, "fabric": {...}}."""
+        found = {}
+        for name, words in re.findall(r"^(line \d|fabric|pingpong): (.*)$", self.end(), re.M):
+            found[name] = {key.strip(" ,"): int(value)
+                           for value, key in re.findall(r"(\d+) ([A-Za-z ]+)", words)}
+        return found
+
+
+class LossyTest(Fabric):
+    """1 % of the frames of the trunk are lost."""
+
+    OPTIONS = ("--loss=0.01", "--delay=100us")
+
+    def test_all(self):
+        """One fabric for all: a pair of guests takes a while to start."""
+        for address in (IP[1], IP6[1], SIMULATED):
+            with self.subTest(ping=address):
+                _, text = self.guests[0].shell(f"ping -c 20 -i 0.1 {address}")
+                self.assertGreater(int(re.search(r"(\d+) packets received", text)[1]), 10, text)
+        for server in (0, 1):
+            with self.subTest("RC ping-pong", server=server):
+                text = self.meet("ibv_rc_pingpong -g 1 -n 100", server)
+                self.assertIn("100 iters", text)
+        with self.subTest("RC ping-pong over IPv6"):
+            self.assertIn("100 iters", self.meet("ibv_rc_pingpong -g 2 -n 100"))
+        with self.subTest("write"):
+            text = self.meet(f"ib_write_bw -n 100 -s 65536 -m 1024 {PERFTEST}")
+            self.assertRegex(text, r"(?m)^ *65536 +100 ")
+        with self.subTest("read"):
+            text = self.meet(f"ib_read_lat -n 100 {PERFTEST}")
+            self.assertRegex(text, r"(?m)^ *2 +100 ")
+        with self.subTest("against the simulated host"):
+            for one in self.guests:
+                status, text = one.shell(f"ibv_rc_pingpong -g 1 -n 100 {SIMULATED}")
+                self.assertEqual(status, 0, text)
+                self.assertIn("100 iters", text)
+        counted = self.counted()
+        for name in ("line 1", "line 2"):
+            self.assertGreater(counted[name]["RoCE"], 1000)
+            self.assertGreater(counted[name]["other"], 50)
+            for key in ("refused", "addresses", "overrun", "lost"):
+                self.assertEqual(counted[name][key], 0, (name, key))
+        self.assertGreater(counted["fabric"]["lost on the trunk"], 50)
+        self.assertGreaterEqual(counted["pingpong"]["messages sent back"], 200)
+
+
+if __name__ == "__main__":
+    guest.require()
+    unittest.main(verbosity=2)
