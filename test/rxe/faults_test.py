@@ -14,12 +14,16 @@ frame has come. The guest's receives are never late: by the sequence NAKs that f
 import itertools
 import os
 import random
+import signal
 import struct
 import sys
+import time
 import unittest
 
 import guest
-from meet import CARD, ENDS, GUEST, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, Meeting
+import relay
+from meet import (CARD, ENDS, FIRST_PSN, GUEST, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, WAIT_MS,
+                  Meeting)
 
 SEEDS = range(1, 201) if os.environ.get("RNIC_LONG") else range(1, 11)
 MIB = 1 << 20
@@ -173,6 +177,85 @@ class FaultsTest(Meeting):
         struck = self.do(CARD, "counters")["faults"]
         for one, name in itertools.product(struck, RATES):
             self.assertGreater(one[name], 0, (one["dir"], name))
+
+
+class RepeatTest(Meeting):
+    """What comes again, seen on the line: whatever the guest makes of it, the card is right."""
+
+    MTU, LENGTH = 1024, 65536
+
+    @classmethod
+    def line(cls, linux):
+        cls.relay = relay.Relay(linux)
+        cls.addClassCleanup(cls.relay.close)
+        return cls.relay.line
+
+    def setUp(self):
+        self.relay.change = None
+        super().setUp()
+        self.qps, _ = self.join(mtu=self.MTU)
+        self.do(CARD, "fill", len=self.LENGTH, seed=7)
+        self.do(GUEST, "fill", off=MIB, len=self.LENGTH, byte=UNTOUCHED)
+        self.relay.log.clear()
+
+    def read(self):
+        """READ of the guest, to its end."""
+        self.do(GUEST, "send", op="read", qp=self.qps[GUEST], off=MIB, len=self.LENGTH, id=2,
+                **self.far(CARD))
+
+    def done(self, sent):
+        self.succeed(GUEST, sent)
+        self.holds(GUEST, off=MIB, len=self.LENGTH, seed=7)
+        self.silent(GUEST)
+        self.assertEqual(relay.owed(list(self.relay.log), self.MTU), (set(), []))
+
+    def test_part_of_a_read(self):
+        """A response is lost: the guest asks for the rest, and gets all of it at once."""
+        for number in (0, 1, 30, 62, 63):
+            with self.subTest(number=number):
+                self.setUp()
+                lost = []
+
+                def lose(packet, number=number, lost=lost):
+                    if packet.opcode not in relay.READ_RESPONSES or lost or \
+                            (packet.psn - FIRST_PSN[GUEST]) % relay.PSNS != number:
+                        return [packet.frame]
+                    lost.append(packet)
+                    return []
+
+                self.relay.change = lose
+                self.read()
+                self.done([{"id": 2, "opcode": "RDMA_READ", "len": self.LENGTH}])
+                asked = [one for one in self.relay.log if one.opcode == relay.READ_REQUEST]
+                self.assertEqual(len(lost), 1)
+                self.assertIn(len(asked), range(2, 6))  # one, and what a busy host adds
+
+    def test_late_repeat(self):
+        """What was done before a READ comes again right behind it: acknowledged, but not the READ.
+
+        The card stands still until both are at its door.
+        """
+        for op in ("write", "send", "fetch_add"):
+            with self.subTest(op=op):
+                self.setUp()
+                words = {"write": {"len": 3000, **self.far(CARD, MIB)}, "send": {"len": 3000},
+                         "fetch_add": {"len": 8, "add": 5, **self.far(CARD, 2 * MIB)}}[op]
+                self.do(CARD, "recv", qp=self.qps[CARD], off=MIB, len=3000, id=8)
+                self.do(GUEST, "send", op=op, qp=self.qps[GUEST], id=1, **words)
+                self.succeed(GUEST, [{"id": 1}])
+                last = [one for one in self.relay.log if one.sender == GUEST][-1]
+                self.relay.change = lambda packet, last=last: [packet.frame] + [
+                    last.frame for _ in range(packet.opcode == relay.READ_REQUEST)]
+                given = self.relay.given
+                self.ends[CARD].process.send_signal(signal.SIGSTOP)
+                self.read()
+                end_s = time.monotonic() + WAIT_MS / 1000
+                while self.relay.given < given + 2 and time.monotonic() < end_s:
+                    time.sleep(0.001)
+                self.ends[CARD].process.send_signal(signal.SIGCONT)
+                self.done([{"id": 2, "opcode": "RDMA_READ", "len": self.LENGTH}])
+                self.assertEqual(self.do(CARD, "peek", off=2 * MIB, len=8)["hex"],
+                                 struct.pack("<Q", 5 if op == "fetch_add" else 0).hex())
 
 
 def main():

@@ -44,10 +44,15 @@ class Meeting(unittest.TestCase):
         more = list(cls.CARD_WORDS)
         if "RNIC_LIVE_PCAP" in os.environ:
             more += ["--pcap", os.environ["RNIC_LIVE_PCAP"]]
-        card = Live(["--unix", linux.peer, linux.local], 1, "--ip6", IP6[CARD], *more)
+        card = Live(["--unix", *cls.line(linux)], 1, "--ip6", IP6[CARD], *more)
         cls.addClassCleanup(card.close)
         linux.start()
         cls.ends = (card, linux)
+
+    @classmethod
+    def line(cls, linux):
+        """Sockets of the card and of whom it talks to."""
+        return linux.peer, linux.local
 
     def setUp(self):
         for end in ENDS:
