@@ -206,6 +206,7 @@ int main(int argc, char *argv[])
     Time delay = MicroSeconds(1);
     Time time = Seconds(0);
     double loss = 0;
+    bool lossless = false;
     uint32_t mtu = 1024;
 
     CommandLine cmd(__FILE__);
@@ -216,10 +217,13 @@ int main(int argc, char *argv[])
     cmd.AddValue("rate", "Of every link", rate);
     cmd.AddValue("delay", "Of the trunk, each way", delay);
     cmd.AddValue("loss", "Part of the frames that the trunk loses", loss);
+    cmd.AddValue("lossless", "PFC in class 3, as far as the buffer's headroom goes", lossless);
     cmd.AddValue("mtu", "Path MTU of the simulated host's queue pairs (the client's -m)", mtu);
     cmd.AddValue("time", "How long; 0: until SIGINT or SIGTERM", time);
     cmd.AddValue("pcap", "Prefix of captures at every line", pcap);
     cmd.Parse(argc, argv);
+
+    NS_ABORT_MSG_UNLESS(loss >= 0 && loss <= 1, "loss " << loss << ": not a part, 0 .. 1");
 
     Time::SetResolution(Time::PS);
     GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
@@ -229,6 +233,7 @@ int main(int argc, char *argv[])
 
     RnicHelper rnic;
     rnic.SetSwitchAttribute("L2", BooleanValue(true));
+    rnic.SetSwitchAttribute("Lossless", BooleanValue(lossless));
     rnic.SetLinkAttribute("DataRate", StringValue(rate));
     rnic.SetLinkAttribute("Delay", StringValue("1us"));
     // The guests answer in milliseconds, not in microseconds: 1.07 s.
@@ -241,11 +246,6 @@ int main(int argc, char *argv[])
     {
         lives.push_back(rnic.InstallLive(CreateObject<Node>(), cmd.GetExtraNonOption(i)));
         rnic.Connect(lives.back(), switches[(lives.size() - 1) % 2]);
-        if (!pcap.empty())
-        {
-            rnic.EnablePcap(pcap + "-" + std::to_string(lives.size()) + ".pcap", lives.back(), true,
-                            true);
-        }
     }
     NS_ABORT_MSG_IF(lives.empty(), "no line: give at least one, as unix,LOCAL,PEER");
 
@@ -255,6 +255,10 @@ int main(int argc, char *argv[])
     rnic.SetLinkAttribute("Loss", DoubleValue(loss));
     rnic.Connect(switches[0], switches[1]);
     RnicHelper::PopulateRoutes();
+    for (std::size_t i = 0; !pcap.empty() && i < lives.size(); i++)
+    {
+        rnic.EnablePcap(pcap + "-" + std::to_string(i + 1) + ".pcap", lives[i], true, true);
+    }
 
     // The simulated host has an ordinary network stack beside its verbs: ARP, ping, TCP.
     InternetStackHelper().Install(nic->GetNode());

@@ -2,7 +2,8 @@
 """./rnic live: one card of the model in real time, facing a Linux guest or whoever is on its line.
 
 The C program rnic-live does it all and needs no ns-3. With --guest or --twin somebody is put on
-the other end of the line, and one input serves both.
+the other end of the line, and one input serves both. With --fabric two guests stand on a simulated
+fabric of ns-3 (examples/rnic-live-fabric.cc), and the input is theirs.
 """
 
 import argparse
@@ -20,11 +21,17 @@ from analysis.cli.common import ROOT, Failure
 
 FOLDER = os.path.join(build.RELEASE, "c")
 PROGRAM = os.path.join(FOLDER, "rnic-live")
+FABRIC = os.path.join(build.RELEASE, "examples", "rnic-live-fabric")
 PACKAGES = ["python3", "build-essential", "cmake", "zlib1g-dev"]
 CARD = {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1", "ip6": "fd00::1"}
 PEER = {"mac": "52:54:00:00:00:02", "ip": "10.0.0.2", "ip6": "fd00::2"}
+GUESTS = {"guest1": {"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "ip6": "fd00::1"},
+          "guest2": {"mac": "52:54:00:00:00:02", "ip": "10.0.0.2", "ip6": "fd00::2"}}
 GUEST_MTU = 4200  # so that a path MTU of 4096 fits
 NUMBERS = ("in_flight", "ack_every", "linger")
+LINES = ("unix", "udp", "tap", "guest", "twin", "fabric")
+OF_CARD = ("mac", "ip", "ip6", "faults", *NUMBERS)  # options
+OF_FABRIC = ("loss", "delay", "rate")
 LIMIT_S = 3700    # no command takes longer
 
 
@@ -45,6 +52,9 @@ def parser():
                       help=f"a Linux guest with software RoCE, {PEER['ip']} and {PEER['ip6']}")
     line.add_argument("--twin", action="store_true",
                       help="a second card in the place of the guest")
+    line.add_argument("--fabric", action="store_true",
+                      help="no card, but two Linux guests on two simulated switches, where a "
+                           "simulated host, 10.0.0.100, stands too")
     card = it.add_argument_group("the card")
     card.add_argument("--mac", help=f"default {CARD['mac']}")
     card.add_argument("--ip", help=f"default {CARD['ip']}")
@@ -54,12 +64,18 @@ def parser():
                       help="packets of a queue pair under way at most (default 128)")
     card.add_argument("--ack-every", metavar="N", type=int,
                       help="AckReq on every Nth packet (default 16)")
+    fabric = it.add_argument_group("the fabric")
+    fabric.add_argument("--loss", metavar="P",
+                        help="part of the frames lost between the switches (default 0)")
+    fabric.add_argument("--delay", metavar="TIME", help="between the switches (default 1us)")
+    fabric.add_argument("--rate", metavar="RATE", help="of every link (default 100Gbps)")
     it.add_argument("--script", metavar="FILE", help="commands from there; it ends with the first "
                                                      "one that fails")
     it.add_argument("--faults", metavar="LIST",
                     help="seed=N,loss=P,dup=P,reorder=P,corrupt=P,delay=P,delay_ms=N,"
                          "dir=in|out|both; P is a part of the RoCE frames")
-    it.add_argument("--pcap", metavar="FILE", help="what is on the line")
+    it.add_argument("--pcap", metavar="FILE",
+                    help="what is on the line; with --fabric FILE-1.pcap and FILE-2.pcap")
     it.add_argument("--linger", metavar="MS", type=int,
                     help="stay so long behind the last command (default 50)")
     return it
@@ -68,16 +84,20 @@ def parser():
 def card_arguments(options):
     """The call of rnic-live, without its line."""
     call = []
-    for name in ("mac", "ip", "ip6", "faults", "pcap", *NUMBERS):
+    for name in (*OF_CARD, "pcap"):
         if getattr(options, name) is not None:
             call += ["--" + name.replace("_", "-"), str(getattr(options, name))]
     return call
 
 
 def line_arguments(options):
-    chosen = [name for name in ("unix", "udp", "tap", "guest", "twin") if getattr(options, name)]
+    chosen = [name for name in LINES if getattr(options, name)]
     if len(chosen) != 1:
-        raise Failure("want one of --unix, --udp, --tap, --guest and --twin")
+        raise Failure(f"want one of --{', --'.join(LINES[:-1])} and --{LINES[-1]}")
+    for name in OF_CARD if options.fabric else OF_FABRIC:
+        if getattr(options, name) is not None:
+            whose = "a card, and --fabric has none" if options.fabric else "--fabric"
+            raise Failure(f"--{name.replace('_', '-')} is of {whose}")
     if options.tap:
         return ["--tap", options.tap]
     ends = getattr(options, chosen[0])
@@ -139,7 +159,30 @@ class Guest:
         return self.guest.agent.read(limit_s)
 
 
-def start_guest(local, far):
+class Fabric:
+    """A running rnic-live-fabric with a line for each guest: (LOCAL, PEER)."""
+
+    def __init__(self, options, lines):
+        call = [FABRIC]
+        for name in (*OF_FABRIC, "pcap"):
+            if getattr(options, name) is not None:
+                call.append(f"--{name}={getattr(options, name)}")
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            call + [f"unix,{local},{peer}" for local, peer in lines], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        if not self.process.stdout.readline():
+            text = self.process.stderr.read()
+            self.process.wait()
+            why = re.search(r'msg="(.*)", (?:\+|file=)', text)
+            raise Failure(f"no fabric: {why[1] if why else text.strip()}")
+
+    def close(self):
+        """End it and print what it has counted."""
+        self.process.send_signal(signal.SIGINT)
+        print(self.process.communicate()[0], end="", flush=True)
+
+
+def start_guest(address, local, far):
     sys.path.insert(0, os.path.join(ROOT, "test", "rxe"))
     try:
         import guest  # pylint: disable=import-outside-toplevel,import-error
@@ -147,8 +190,8 @@ def start_guest(local, far):
     except ImportError as error:
         raise Failure(f"the guest's files are missing: {error}") from error
     try:
-        return Guest(guest.Guest("live", ip=PEER["ip"] + "/24", ip6=PEER["ip6"] + "/64",
-                                 mac=PEER["mac"], mtu=GUEST_MTU, local=local, peer=far).start())
+        return Guest(guest.Guest("live", ip=address["ip"] + "/24", ip6=address["ip6"] + "/64",
+                                 mac=address["mac"], mtu=GUEST_MTU, local=local, peer=far).start())
     except image.Unavailable as error:
         raise Failure(f"no guest: {error}") from error
 
@@ -159,13 +202,13 @@ def start_twin(local, far):
 
 
 class Session:
-    """Commands for the card and, behind the word guest, for the other end.
+    """Commands for several ends: the first word of a line says for whom, without it the default.
 
     `NAME: COMMAND` keeps the answer: $NAME.KEY stands for one of its values from then on.
     """
 
-    def __init__(self, card, guest):
-        self.ends = {"card": card, "guest": guest}
+    def __init__(self, ends, default=None):
+        self.ends, self.default = ends, default
         self.kept = {}
 
     def _value(self, found):
@@ -182,8 +225,10 @@ class Session:
         label = re.match(r"([A-Za-z]\w*):\s+(.*)", line)
         line = re.sub(r"\$(\w+)\.(\w+)", self._value, label.group(2) if label else line)
         first, _, rest = line.partition(" ")
-        end = self.ends["guest" if first == "guest" else "card"]
-        end.post(rest.strip() if first == "guest" else line)
+        end = self.ends.get(first, self.default)
+        if end is None:
+            raise Failure(f"\"{line}\" is for nobody: begin with {' or '.join(self.ends)}")
+        end.post(rest.strip() if first in self.ends else line)
         lines = [end.read(LIMIT_S)]
         while lines[-1] != "ok" and not lines[-1].startswith("error: "):
             lines.append(end.read(LIMIT_S))
@@ -225,9 +270,25 @@ def face(options, call):
         near, far = os.path.join(folder, "card"), os.path.join(folder, "peer")
         card = Card(["--unix", near, far, *call])
         ends.callback(card.close)
-        other = start_guest(far, near) if options.guest else start_twin(far, near)
+        other = start_guest(PEER, far, near) if options.guest else start_twin(far, near)
         ends.callback(other.close)
-        return serve(Session(card, other), options.script)
+        return serve(Session({"guest": other}, card), options.script)
+
+
+def fabric(options):
+    """Two guests and what lies between them."""
+    with contextlib.redirect_stdout(sys.stderr):
+        setup.install(setup.RUN_PACKAGES)
+        build.release(["rnic-live-fabric"])
+    with tempfile.TemporaryDirectory(prefix="rnic-live-") as folder, contextlib.ExitStack() as ends:
+        paths = {name: (os.path.join(folder, name + ".fabric"), os.path.join(folder, name))
+                 for name in GUESTS}
+        ends.callback(Fabric(options, paths.values()).close)
+        guests = {}
+        for name, (near, far) in paths.items():
+            guests[name] = start_guest(GUESTS[name], far, near)
+            ends.callback(guests[name].close)
+        return serve(Session(guests), options.script)
 
 
 def main(argv):
@@ -236,6 +297,8 @@ def main(argv):
     call = card_arguments(options)
     if options.script and not os.path.isfile(options.script):
         raise Failure(f"--script {options.script}: no such file")
+    if options.fabric:
+        return fabric(options)
     with contextlib.redirect_stdout(sys.stderr):
         setup.install(PACKAGES)
         build.make(FOLDER, ["-DRNIC_NS3=OFF"], ["rnic-live"])
