@@ -22,8 +22,8 @@ import unittest
 
 import guest
 import relay
-from meet import (CARD, ENDS, FIRST_PSN, GUEST, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, WAIT_MS,
-                  Meeting)
+from meet import (CARD, ENDS, FIRST_PSN, GUEST, IP, IP6, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, WAIT_MS,
+                  Meeting, departures)
 
 SEEDS = range(1, 201) if os.environ.get("RNIC_LONG") else range(1, 11)
 MIB = 1 << 20
@@ -32,7 +32,7 @@ SOURCE, RESULT, TARGET, OFFERED, COUNTER = 0, MIB, 2 * MIB, 3 * MIB, 4 * MIB - 8
 GAP = 64
 REQUESTS = 40
 RATES = {"loss": 0.02, "dup": 0.02, "reorder": 0.02, "corrupt": 0.02, "delay": 0.01}
-TIMEOUT, DELAY_MS = 16, 400  # of 268 ms
+TIMEOUT, DELAY_MS = 18, 1200  # of 1074 ms
 
 
 class Plan:
@@ -177,6 +177,183 @@ class FaultsTest(Meeting):
         struck = self.do(CARD, "counters")["faults"]
         for one, name in itertools.product(struck, RATES):
             self.assertGreater(one[name], 0, (one["dir"], name))
+
+
+class UnreliableTest(Meeting):
+    """UC and UD: nothing is sent again, so what the line strikes is lost, doubled or late. What
+    completes at the receiver is a message of the sender, whole and right.
+
+    A message is known by its length. UC takes every packet that begins a message (9.8.2): those of
+    one packet come twice or late as the line made them, and break one that is open. Behind a WRITE
+    that was broken so, rxe takes nothing more (row uc-broken-write of the departures): every other
+    seed has WRITEs of one packet only from the card, the others end for the guest where it does.
+    """
+
+    RECEIVES = 64
+    MORE = 10000  # id of what comes behind the faults
+
+    def sizes(self, dice, kind, mtu):
+        """Each is another: classes of lengths that do not meet."""
+        classes = [0, mtu - REQUESTS] + ([mtu + 1, 3 * mtu] if kind == "uc" else [])
+        return [dice.choice(classes) + number for number in range(REQUESTS)]
+
+    def open(self, dice, kind, mtu):
+        """Receives and requests of both ends; returns the requests by end."""
+        self.room = 3 * mtu + REQUESTS if kind == "uc" else mtu + self.grh
+        plans = []
+        for end in ENDS:
+            ops = ("send", "send_imm") + (("write", "write_imm") if kind == "uc" else ())
+            plans.append([])
+            psn = 0
+            for number, size in enumerate(self.sizes(dice, kind, mtu)):
+                one = {"number": number, "op": dice.choice(ops), "len": size, "psn": psn, "off":
+                       number * (3 * mtu + REQUESTS + GAP), "imm": dice.getrandbits(32)}
+                if self.seed % 2 == 0 and end == CARD and size > mtu:
+                    one["op"] = dice.choice(ops[:2])
+                plans[-1].append(one)
+                psn += max(1, -(-size // mtu))
+            self.do(end, "fill", off=SOURCE, len=MIB, seed=2 * self.seed + end)
+            self.do(end, "fill", off=RESULT, len=2 * MIB, byte=UNTOUCHED)
+            self.do(end, "recv", qp=self.qps[end], n=self.RECEIVES, off=RESULT + GAP,
+                    len=self.room, step=self.room + GAP, id=0)
+        return plans
+
+    def connect(self, kind, mtu, ipv6):
+        """Queue pairs of both ends, and words of their requests."""
+        self.queues = [self.do(end, "cq")["cq"] for end in ENDS]  # of what is received
+        made = [self.do(end, "qp", type=kind, swr=256, rwr=256, rcq=self.queues[end])
+                for end in ENDS]
+        self.qps = [one["qp"] for one in made]
+        words = []
+        for end in ENDS:
+            address, qpn = (IP6 if ipv6 else IP)[1 - end], made[1 - end]["qpn"]
+            more = {"dqpn": qpn, "dgid": address, "mtu": mtu} if kind == "uc" else {}
+            self.do(end, "connect", qp=self.qps[end], sq_psn=FIRST_PSN[end],
+                    rq_psn=FIRST_PSN[1 - end], **more)
+            words.append({} if kind == "uc" else
+                         {"dqpn": qpn, "ah": self.do(end, "ah", dgid=address)["ah"]})
+        return words
+
+    def post(self, end, one, words):
+        words = dict(words)
+        if one["op"].endswith("_imm"):
+            words["imm"] = one["imm"]
+        if one["op"].startswith("write"):
+            words.update(self.far(1 - end, TARGET + one["off"]))
+        self.do(end, "send", op=one["op"], qp=self.qps[end], off=SOURCE + one["off"],
+                len=one["len"], id=one["number"], **words)
+
+    def stuck(self, end, plan):
+        """Whether the guest stands within a WRITE and will do so for ever."""
+        if end != CARD:
+            return False
+        self.assertIn("uc-broken-write", departures())
+        psn = self.do(GUEST, "query", qp=self.qps[GUEST])["rq_psn"]
+        psn = (psn - FIRST_PSN[CARD]) % relay.PSNS
+        open_one = [one for one in plan if one["psn"] < psn][-1]
+        packets = -(-open_one["len"] // self.mtu)
+        return open_one["op"].startswith("write") and psn < open_one["psn"] + packets
+
+    def arrived(self, end, plan, words):
+        """What has completed at the peer, after the faults: up to a SEND that is longer than all.
+
+        The first of them may be lost, when a broken message is still open. Returns also whether
+        there was an end to it: not where rxe is stuck.
+        """
+        found = []
+        for number in range(3):
+            self.do(end, "send", op="send", qp=self.qps[end], len=self.room - self.grh,
+                    id=self.MORE + number, **words)
+            self.succeed(end, [{"id": self.MORE + number}])
+            while told := self.do(1 - end, "poll", cq=self.queues[1 - end], ms=1000).get("wc"):
+                if told[0].get("len") == self.room:
+                    return found, True
+                found += told
+            if self.stuck(end, plan):
+                return found, False
+        self.fail(f"{NAMES[end]}: nothing arrives any more")
+        return found, False
+
+    def right(self, end, plan, found, mtu):
+        """Memory of the peer: messages that completed, parts of WRITEs. Returns their numbers."""
+        far, seed = 1 - end, 2 * self.seed + end
+        of_length = {one["len"] + self.grh: one for one in plan if one["op"] != "write"}
+        numbers = []
+        for place, told in enumerate(found):
+            self.assertEqual((told["status"], told["id"]), ("SUCCESS", place), told)
+            one = of_length[told["len"]]
+            wanted = ("RECV_RDMA_WITH_IMM" if one["op"] == "write_imm" else "RECV",
+                      one["imm"] if one["op"].endswith("_imm") else None)
+            self.assertEqual((told["opcode"], told.get("imm")), wanted, told)
+            off = TARGET + one["off"]
+            if one["op"] != "write_imm":
+                off = RESULT + GAP + place * (self.room + GAP) + self.grh
+            self.holds(far, off=off, len=one["len"], seed=seed, **{"from": one["off"]})
+            numbers.append(one["number"])
+        for place in range(self.RECEIVES + 1):
+            self.holds(far, off=RESULT + place * (self.room + GAP), len=GAP, byte=UNTOUCHED)
+        for one in plan:
+            if one["op"].startswith("write"):
+                self.parts(far, one, mtu, seed)
+        return numbers
+
+    def parts(self, far, one, mtu, seed):
+        """Each packet of a WRITE is there or is not."""
+        off, end = one["off"], one["off"] + one["len"]
+        self.holds(far, off=TARGET + end, len=GAP, byte=UNTOUCHED)
+        for begin in range(off, end, mtu):
+            place = {"off": TARGET + begin, "len": min(mtu, end - begin)}
+            if not self.do(far, "check", seed=seed, **place, **{"from": begin})["equal"]:
+                self.holds(far, byte=UNTOUCHED, **place)
+
+    def struck(self):
+        """Faults so far by sender."""
+        return [{name: one[name] for name in RATES} for one in
+                sorted(self.do(CARD, "counters")["faults"], key=lambda one: one["dir"] == "in")]
+
+    def judge(self, kind, plan, numbers, faults):
+        """How many came, and in which order."""
+        lost = faults["loss"] + faults["corrupt"]
+        late = faults["dup"] + faults["reorder"] + faults["delay"]
+        behind = sum(number <= max(numbers[:i], default=-1) for i, number in enumerate(numbers))
+        missing = {one["number"] for one in plan if one["op"] != "write"} - set(numbers)
+        self.assertLessEqual(behind, late)
+        self.assertLessEqual(len(numbers) - len(set(numbers)), faults["dup"])
+        if kind == "ud":
+            self.assertEqual(len(numbers), REQUESTS - lost + faults["dup"])
+            self.assertLessEqual(len(missing), lost)
+        else:  # what is struck, what it breaks, and in rxe the one that begins then
+            self.assertLessEqual(len(missing), 3 * (lost + late))
+
+    def run_seed(self, kind, seed):
+        dice = random.Random(seed)
+        self.seed = seed
+        self.mtu = mtu = dice.choice((256, 1024, 4096))
+        self.grh = 40 if kind == "ud" else 0
+        words = self.connect(kind, mtu, dice.random() < 0.5)
+        plans = self.open(dice, kind, mtu)
+        before = self.struck()
+        self.do(CARD, "faults", seed=seed, delay_ms=5, **RATES)
+        for number, end in itertools.product(range(REQUESTS), ENDS):
+            self.post(end, plans[end][number], words[end])
+        for end in ENDS:
+            self.succeed(end, [{"id": number} for number in range(REQUESTS)])
+        self.do(CARD, "wait", ms=20)
+        faults = self.struck()
+        self.do(CARD, "faults")
+        for end in ENDS:
+            found, whole = self.arrived(end, plans[end], words[end])
+            numbers = self.right(end, plans[end], found, mtu)
+            if whole:
+                self.judge(kind, plans[end], numbers,
+                           {name: faults[end][name] - before[end][name] for name in RATES})
+            self.assertEqual(self.do(end, "query", qp=self.qps[end])["state"], "rts")
+
+    def test_seeds(self):
+        for seed, kind in itertools.product(SEEDS, ("uc", "ud")):
+            with self.subTest(seed=seed, kind=kind):
+                self.setUp()
+                self.run_seed(kind, seed)
 
 
 class RepeatTest(Meeting):

@@ -12,7 +12,7 @@ import struct
 import unittest
 
 import guest
-from meet import CARD, ENDS, GUEST, IP, IP6, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, Meeting
+from meet import CARD, ENDS, GUEST, IP, IP6, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, Meeting, departures
 
 MTUS = (256, 512, 1024, 2048, 4096)
 LONG = (1 << 16, 1 << 20)
@@ -44,7 +44,7 @@ class Moving(Meeting):
         sent, received = [], []
         for i, (off, size) in enumerate(zip(places, sizes)):
             words = {} if op.startswith("send") else self.far(1 - end, off)
-            sent.append({"id": first + i, "opcode": OPCODES[op]})
+            sent.append({"id": first + i, "opcode": OPCODES[op], "imm": None, "inv": None})
             if op == "read":
                 sent[-1]["len"] = size
             if op.endswith("_imm"):
@@ -176,8 +176,10 @@ class InvalidateTest(Meeting):
                 self.do(1 - end, "recv", qp=qps[1 - end], off=100, len=50, id=3)
                 self.do(end, "send", op="send_inv", qp=qps[end], len=50, id=4, inv=key)
                 self.succeed(end, [{"id": 4, "opcode": "SEND"}])
-                # rxe 6.1 does not tell programs the key
-                told = {} if end == CARD else {"inv": key}
+                told = {"inv": key}
+                if end == CARD:  # the guest tells nothing of the key
+                    self.assertIn("inv-completion", departures())
+                    told = {}
                 self.succeed(1 - end, [{"id": 3, "opcode": "RECV", "len": 50, **told}])
                 self.holds(1 - end, off=100, len=50, seed=5)
                 self.do(end, "fill", len=64, seed=6)

@@ -8,26 +8,18 @@ test/replay/departures.md; a departure that has no row there fails.
 
 import itertools
 import os
-import re
 import time
 import unittest
 
 import guest
-from meet import CARD, ENDS, GUEST, IP, NAMES, UNTOUCHED, WAIT_MS, Meeting
+from meet import CARD, ENDS, GUEST, IP, NAMES, UNTOUCHED, WAIT_MS, Meeting, departures
 
-TABLE = os.path.join(os.path.dirname(guest.__file__), "..", "replay", "departures.md")
 SMALL = 4096  # bytes of the region that is asked for
 ATOMICS = {"fetch_add": {"add": 1}, "cmp_swap": {"cmp": 0, "swap": 1}}
 RETRIES = 7   # of connect, when nothing else is said
 INVALID, ACCESS, OPERATION = "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR"
 NAK = {INVALID: 0x61, ACCESS: 0x62, OPERATION: 0x63}
 RIGHTS = {"write": "w", "read": "r", "fetch_add": "a", "cmp_swap": "a"}
-
-
-def departures():
-    """Ids of the table's rows."""
-    with open(TABLE, encoding="utf-8") as file:
-        return re.findall(r"^\| ([a-z-]+) \|", file.read(), re.M)
 
 
 class Refusing(Meeting):
@@ -262,6 +254,23 @@ class GoneTest(Refusing):
                 self.do(1 - end, "destroy", qp=qps[1 - end])
                 self.nobody(end, qps)
                 self.silent(1 - end)
+
+    def test_window_of_a_queue_pair_that_is_destroyed(self):
+        """Its key is worth nothing, in another queue pair neither.
+
+        The guest takes its time (row bound-window) and is asked only when there is much of it.
+        """
+        self.assertIn("bound-window", departures())
+        for end in ENDS if os.environ.get("RNIC_LONG") else (CARD,):
+            with self.subTest(end=NAMES[end]):
+                qps, _ = self.join()
+                region = self.small(end, access="lwrab")
+                window = self.do(end, "mw")["mw"]
+                key = self.do(end, "send", op="bind", qp=qps[end], mw=window, mr=region["mr"],
+                              len=SMALL, access="w", id=1)["rkey"]
+                self.succeed(end, [{"id": 1, "opcode": "BIND_MW"}])
+                self.do(end, "destroy", qp=qps[end])
+                self.refused(1 - end, ACCESS, "write", region={**region, "rkey": key}, len=100)
 
     def test_queue_pair_is_in_error(self):
         for end in ENDS:
