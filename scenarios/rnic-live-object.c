@@ -19,7 +19,7 @@ struct live_object *live_object_at(struct live *live, struct live_words *words, 
 {
     struct live_object *object = number < LIVE_OBJECTS ? &live->card.objects[kind][number] : NULL;
 
-    if (object != NULL && object->id != 0)
+    if (object != NULL && object->used)
         return words->bad ? NULL : object;
     live_error(live, words, "%s: there is no %s=%" PRIu64, words->name, key, number);
     return NULL;
@@ -36,7 +36,7 @@ struct live_object *live_object_room(struct live *live, struct live_words *words
                                      enum live_kind kind)
 {
     for (uint32_t i = 0; i < LIVE_OBJECTS; i++)
-        if (live->card.objects[kind][i].id == 0)
+        if (!live->card.objects[kind][i].used)
             return &live->card.objects[kind][i];
     live_failure(live, words, "%s: at most %u at a time", words->name, LIVE_OBJECTS);
     return NULL;
@@ -46,6 +46,7 @@ void live_object_keep(struct live *live, enum live_kind kind, struct live_object
                       struct live_object object)
 {
     *place = object;
+    place->used = true;
     printf("%s=%td\n", kind_names[kind], place - live->card.objects[kind]);
 }
 
@@ -165,6 +166,7 @@ void live_object_open(struct live *live)
             rnic_create_cq(card->dev, CQ_ENTRIES, &card->objects[LIVE_CQ][0].id, live->now_ps));
     if (error != 0)
         live_die("the card: %s", rnic_err_name(error));
+    card->objects[LIVE_PD][0].used = card->objects[LIVE_CQ][0].used = true;
 }
 
 /* srq pd= wr= sge= limit= */
@@ -290,8 +292,8 @@ void live_object_clear(struct live *live, struct live_words *words)
         {
             struct live_object *object = &live->card.objects[kind][i];
 
-            if (object->id != 0 && live_refused(live, words, kind_names[kind],
-                                                end_object(live, (enum live_kind)kind, object)))
+            if (object->used && live_refused(live, words, kind_names[kind],
+                                             end_object(live, (enum live_kind)kind, object)))
                 return;
         }
     while (rnic_event(live->card.dev, live->now_ps, &event))

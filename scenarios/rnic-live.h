@@ -109,7 +109,8 @@ enum live_kind /* of objects, in the order in which they can be destroyed */
 
 struct live_object
 {
-    uint32_t id; /* the card's number or key; 0: none */
+    bool used;   /* there is one */
+    uint32_t id; /* the card's number or key; a key may be 0 */
     enum rnic_qp_type type;
     uint8_t *bytes; /* MR: the memory, its address and length */
     uint64_t va, length;

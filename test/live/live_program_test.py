@@ -267,6 +267,17 @@ class ProgramTest(unittest.TestCase):
                 self.assertEqual(len(re.findall("^error: ", result.stdout, re.M)), 1)
                 self.assertTrue(result.stdout.endswith("ok\n"), "the next one is carried out")
 
+    def test_every_key_of_a_region(self):
+        """A key's last byte goes round, also through 0: that is a region like any."""
+        live = Live(["--unix", *self.ends], 1)
+        self.addCleanup(live.close)
+        keys = set()
+        for _ in range(300):
+            live.command("clear")
+            keys.add(live.command("mr", len=8)["rkey"])
+            live.command("fill", byte=1)
+        self.assertIn(0, keys)
+
     def test_doc_has_every_command(self):
         told = self.call("--unix", *self.ends, text="x\n").stdout
         names = re.search(r"commands are (.*), and operations", told).group(1).split()
