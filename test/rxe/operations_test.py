@@ -12,7 +12,8 @@ import struct
 import unittest
 
 import guest
-from meet import CARD, ENDS, GUEST, IP, IP6, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, Meeting, departures
+from meet import (CARD, ENDS, GUEST, IP, IP6, NAMES, OPCODES, TAKES_RECV, UNTOUCHED, Meeting,
+                  departures)
 
 MTUS = (256, 512, 1024, 2048, 4096)
 LONG = (1 << 16, 1 << 20)
