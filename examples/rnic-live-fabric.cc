@@ -6,20 +6,33 @@
 //   line 1, 3, ... -- switch 0 ==== trunk ==== switch 1 -- line 2, 4, ...
 //                                                      \-- simulated host
 //
-// Delay, rate, loss and marking are the model's, time is real. doc/live-fabric.rst walks through it.
+// Delay, rate, loss and marking are the model's, time is real. doc/live-fabric.rst walks through.
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/rnic-helper.h"
 
+#include <arpa/inet.h>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 using namespace ns3;
 
 static volatile std::sig_atomic_t g_stopped = 0;
+
+static void Refuse(const std::string &text)
+{
+    std::cerr << "rnic-live-fabric: " << text << std::endl;
+    std::exit(2);
+}
+
+static void Say(std::string text)
+{
+    std::cout << text << std::endl;
+}
 
 // Ends the simulation soon after somebody asked for it.
 static void Watch()
@@ -95,7 +108,7 @@ private:
         unsigned qpn = 0;
         unsigned psn = 0;
         char gid[33] = "";
-        uint8_t bytes[16];
+        uint8_t bytes[16] = {};
         char mine[HELLO_BYTES];
 
         if (std::sscanf(m_heard.c_str(), "%x:%x:%x:%32[0-9a-f]", &lid, &qpn, &psn, gid) != 4)
@@ -198,6 +211,50 @@ private:
     uint64_t m_messages = 0;
 };
 
+// ADDRESS/LENGTH; false: it is not that.
+static bool ReadAddress(const std::string &text, Ipv4Address *ip, uint16_t *length)
+{
+    const auto slash = text.find('/');
+    uint8_t bytes[4];
+    char end;
+
+    if (slash == std::string::npos ||
+        inet_pton(AF_INET, text.substr(0, slash).c_str(), bytes) != 1 ||
+        std::sscanf(text.c_str() + slash, "/%2hu%c", length, &end) != 1 || *length > 32)
+    {
+        return false;
+    }
+    *ip = Ipv4Address::Deserialize(bytes);
+    return true;
+}
+
+// A MAC that follows from the address: that of cards by default is also rnic-live's.
+static Mac48Address MacOf(Ipv4Address ip)
+{
+    uint8_t bytes[6] = {0x02, 0x52};
+    Mac48Address mac;
+
+    ip.Serialize(bytes + 2);
+    mac.CopyFrom(bytes);
+    return mac;
+}
+
+static void Report(const std::vector<Ptr<RnicLiveDevice>> &lives)
+{
+    for (size_t i = 0; i < lives.size(); i++)
+    {
+        const auto counters = lives[i]->GetLineCounters();
+        std::cout << "line " << i + 1 << ": in " << counters.roce << " RoCE " << counters.opaque
+                  << " other " << counters.refused << " refused " << counters.addresses
+                  << " addresses " << counters.overrun << " overrun, out " << counters.sent << " "
+                  << counters.nobody << " to nobody " << counters.lost << " lost" << std::endl;
+    }
+    struct engine_counters counters;
+    engine_query(RnicEngine::Get()->GetEngine(), &counters);
+    std::cout << "fabric: " << counters.packet_hops << " hops, "
+              << counters.drops[WIRE_DROP_LINK_LOSS] << " lost on the trunk" << std::endl;
+}
+
 int main(int argc, char *argv[])
 {
     std::string address = "10.0.0.100/24";
@@ -223,7 +280,24 @@ int main(int argc, char *argv[])
     cmd.AddValue("pcap", "Prefix of captures at every line", pcap);
     cmd.Parse(argc, argv);
 
-    NS_ABORT_MSG_UNLESS(loss >= 0 && loss <= 1, "loss " << loss << ": not a part, 0 .. 1");
+    Ipv4Address ip;
+    uint16_t length = 0;
+    if (!ReadAddress(address, &ip, &length))
+    {
+        Refuse("--address=" + address + ": not ADDRESS/LENGTH, as 10.0.0.100/24");
+    }
+    if (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)))
+    {
+        Refuse("--mtu=" + std::to_string(mtu) + ": not 256, 512, 1024, 2048 or 4096");
+    }
+    if (!(loss >= 0 && loss <= 1))
+    {
+        Refuse("--loss: not a part, 0 .. 1");
+    }
+    if (cmd.GetNExtraNonOptions() == 0 || cmd.GetNExtraNonOptions() > 30)
+    {
+        Refuse("want 1 to 30 lines, as unix,LOCAL,PEER");
+    }
 
     Time::SetResolution(Time::PS);
     GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
@@ -239,17 +313,17 @@ int main(int argc, char *argv[])
     // The guests answer in milliseconds, not in microseconds: 1.07 s.
     rnic.SetNicAttribute("Timeout", UintegerValue(18));
 
-    Ptr<RnicSwitchDevice> switches[2] = {rnic.InstallSwitch(CreateObject<Node>(), 16),
-                                         rnic.InstallSwitch(CreateObject<Node>(), 16)};
+    Ptr<RnicSwitchDevice> switches[2] = {rnic.InstallSwitch(CreateObject<Node>(), 17),
+                                         rnic.InstallSwitch(CreateObject<Node>(), 17)};
     std::vector<Ptr<RnicLiveDevice>> lives;
     for (std::size_t i = 0; i < cmd.GetNExtraNonOptions(); i++)
     {
         lives.push_back(rnic.InstallLive(CreateObject<Node>(), cmd.GetExtraNonOption(i)));
         rnic.Connect(lives.back(), switches[(lives.size() - 1) % 2]);
     }
-    NS_ABORT_MSG_IF(lives.empty(), "no line: give at least one, as unix,LOCAL,PEER");
 
     auto nic = rnic.InstallNic(CreateObject<Node>());
+    nic->SetAddress(MacOf(ip));
     rnic.Connect(nic, switches[1]);
     rnic.SetLinkAttribute("Delay", TimeValue(delay));
     rnic.SetLinkAttribute("Loss", DoubleValue(loss));
@@ -262,16 +336,17 @@ int main(int argc, char *argv[])
 
     // The simulated host has an ordinary network stack beside its verbs: ARP, ping, TCP.
     InternetStackHelper().Install(nic->GetNode());
-    const auto slash = address.find('/');
-    const Ipv4Address ip(address.substr(0, slash).c_str());
+    const Ipv4Mask mask(("/" + std::to_string(length)).c_str());
     auto ipv4 = nic->GetNode()->GetObject<Ipv4>();
     const uint32_t interface = ipv4->AddInterface(nic);
-    ipv4->AddAddress(interface, Ipv4InterfaceAddress(ip, Ipv4Mask(address.substr(slash).c_str())));
+    ipv4->AddAddress(interface, Ipv4InterfaceAddress(ip, mask));
     ipv4->SetUp(interface);
     nic->SetGid(ip);
     auto server = CreateObject<PingpongServer>(nic, mtu);
 
-    std::cout << lives.size() << " lines, simulated host " << ip << std::endl;
+    // Behind the nodes' own beginning: the lines are open then.
+    Simulator::ScheduleNow(&Say,
+                           std::to_string(lives.size()) + " lines, simulated host " + address);
     Simulator::ScheduleNow(&Watch);
     if (time.IsStrictlyPositive())
     {
@@ -279,18 +354,7 @@ int main(int argc, char *argv[])
     }
     Simulator::Run();
 
-    for (size_t i = 0; i < lives.size(); i++)
-    {
-        const auto counters = lives[i]->GetLineCounters();
-        std::cout << "line " << i + 1 << ": in " << counters.roce << " RoCE " << counters.opaque
-                  << " other " << counters.refused << " refused " << counters.addresses
-                  << " addresses " << counters.overrun << " overrun, out " << counters.sent << " "
-                  << counters.nobody << " to nobody " << counters.lost << " lost" << std::endl;
-    }
-    struct engine_counters counters;
-    engine_query(RnicEngine::Get()->GetEngine(), &counters);
-    std::cout << "fabric: " << counters.packet_hops << " hops, "
-              << counters.drops[WIRE_DROP_LINK_LOSS] << " lost on the trunk" << std::endl;
+    Report(lives);
     rnic.ClosePcap();
     server->Dispose();
     Simulator::Destroy();

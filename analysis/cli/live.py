@@ -171,10 +171,10 @@ class Fabric:
             call + [f"unix,{local},{peer}" for local, peer in lines], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         if not self.process.stdout.readline():
-            text = self.process.stderr.read()
-            self.process.wait()
-            why = re.search(r'msg="(.*)", (?:\+|file=)', text)
-            raise Failure(f"no fabric: {why[1] if why else text.strip()}")
+            text = self.process.communicate()[1]
+            why = re.search(r'msg="(.*)", (?:\+|file=)', text)  # as ns-3 says it
+            text = why[1] if why else text.strip().removeprefix("rnic-live-fabric: ")
+            raise Failure(f"no fabric: {text}")
 
     def close(self):
         """End it and print what it has counted."""

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -123,6 +124,55 @@ class LossyTest(Fabric):
                 self.assertEqual(counted[name][key], 0, (name, key))
         self.assertGreater(counted["fabric"]["lost on the trunk"], 50)
         self.assertGreaterEqual(counted["pingpong"]["messages sent back"], 200)
+
+
+class CommandTest(unittest.TestCase):
+    """./rnic live --fabric."""
+
+    def run_it(self, *options, script=None):
+        with tempfile.TemporaryDirectory() as folder:
+            call = [os.path.join(ROOT, "rnic"), "live", "--fabric", *options]
+            if script is not None:
+                call += ["--script", os.path.join(folder, "script"),
+                         "--pcap", os.path.join(folder, "line")]
+                with open(call[-3], "w", encoding="ascii") as file:
+                    file.write(script)
+            done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False)
+            sizes = {name: os.path.getsize(os.path.join(folder, name))
+                     for name in os.listdir(folder) if name.endswith(".pcap")}
+        return done, sizes
+
+    def test_script(self):
+        done, sizes = self.run_it("--delay", "1ms", script=f"""# both ways
+a: guest1 mr len=64
+guest1 peek len=2
+guest2 sh ping -c 2 {IP[0]}
+guest1 sh ibv_rc_pingpong -g 1 -n 10 {SIMULATED}
+guest2 sh echo $a.addr
+""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("hex=0000\nok\n", done.stdout)
+        self.assertIn("2 packets received", done.stdout)
+        self.assertIn("10 iters", done.stdout)
+        self.assertRegex(done.stdout, r"out 0x\w+\n")
+        self.assertIn("pingpong: 10 messages sent back\n", done.stdout)
+        self.assertEqual(set(sizes), {"line-1.pcap", "line-2.pcap"})
+        self.assertGreater(min(sizes.values()), 1000)
+
+    def test_refusals(self):
+        for options, script, status, text in (
+                (["--loss", "2"], None, 2, "--loss: not a part, 0 .. 1"),
+                (["--delay", "5parsec"], None, 2, "Can't Parse Time 5parsec"),
+                (["--mac", "02:00:00:00:00:09"], None, 2, "--mac is of a card"),
+                ([], "guest1 mr len=8\nmr len=8\n", 2, "script:2: \"mr len=8\" is for nobody: "
+                                                       "begin with guest1 or guest2"),
+                ([], "guest1 sit\n", 1, "script:1: unknown command sit")):
+            with self.subTest(options=options, script=script):
+                done, _ = self.run_it(*options, script=script)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(text, done.stderr)
+                self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
 
 
 if __name__ == "__main__":
