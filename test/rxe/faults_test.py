@@ -284,6 +284,7 @@ class UnreliableTest(Meeting):
         numbers = []
         for place, told in enumerate(found):
             self.assertEqual((told["status"], told["id"]), ("SUCCESS", place), told)
+            self.assertIn(told["len"], of_length)
             one = of_length[told["len"]]
             wanted = ("RECV_RDMA_WITH_IMM" if one["op"] == "write_imm" else "RECV",
                       one["imm"] if one["op"].endswith("_imm") else None)
