@@ -34,8 +34,7 @@ uint64_t engine_outside_tx_next(const struct engine_outside *outside, uint32_t r
     return (outside->waiting & ready_classes) != 0 ? 0 : WIRE_NEVER;
 }
 
-bool engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes,
-                       struct wire_frame **frame, struct wire_frame **spare)
+struct wire_frame *engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes)
 {
     struct engine_outside_queue *queue = NULL;
     struct wire_frame *first;
@@ -46,7 +45,7 @@ bool engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes,
             queue = &outside->queue[c];
     }
     if (queue == NULL)
-        return false;
+        return NULL;
     first = queue->first;
     queue->first = first->next;
     if (queue->first == NULL)
@@ -54,7 +53,5 @@ bool engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes,
     first->next = NULL;
     WIRE_ASSERT(outside->queued_bytes >= first->frame_bytes);
     outside->queued_bytes -= first->frame_bytes;
-    *spare = *frame;
-    *frame = first;
-    return true;
+    return first;
 }

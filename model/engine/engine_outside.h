@@ -5,8 +5,7 @@
  * simulation and wait for its MAC, a queue for each class.
  *
  * In     frames from engine_outside_send
- * Out    the MAC pulls, in the shape of rnic_tx: of the classes that may leave, the frame that came
- *        first
+ * Out    the MAC pulls: of the classes that may leave, the frame that came first
  * Owns   the queues; the frames in them are the pool's, linked by next, with their number of
  *        arrival in ready_ps
  * Cost   push O(1); a pull looks at the head of each class that waits
@@ -35,12 +34,7 @@ bool engine_outside_push(struct engine_outside *outside, struct wire_frame *fram
 /** 0: a pull with @p ready_classes succeeds, WIRE_NEVER: nothing of them waits. */
 uint64_t engine_outside_tx_next(const struct engine_outside *outside, uint32_t ready_classes);
 
-/**
- * The MAC is free and pulls.
- * @param frame  in: a blank; out: what to send, the blank being in *spare then
- * @return false: nothing of @p ready_classes waits, *frame and *spare are as they were.
- */
-bool engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes,
-                       struct wire_frame **frame, struct wire_frame **spare);
+/** The MAC is free and pulls. @return what to send, NULL: nothing of @p ready_classes waits. */
+struct wire_frame *engine_outside_tx(struct engine_outside *outside, uint32_t ready_classes);
 
 #endif

@@ -148,11 +148,17 @@ static inline void run_look_nic(struct engine *engine, uint32_t port)
         run_set_wake(engine, port, wake_ps);
 }
 
+/* Outside has no timer and no events. */
+WIRE_COLD void run_look_outside(struct engine *engine, uint32_t port)
+{
+    (void)run_set_kick(engine, port, true);
+}
+
 void engine_run_look(struct engine *engine, uint32_t port)
 {
     WIRE_ASSERT(engine->busy);
     if (WIRE_UNLIKELY((engine->macs[port].flags & ENGINE_MAC_OUTSIDE) != 0)) {
-        run_set_kick(engine, port, true);
+        run_look_outside(engine, port);
         return;
     }
     if ((engine->macs[port].flags & ENGINE_MAC_SWITCH) == 0) {
@@ -179,7 +185,7 @@ void engine_run_serve(struct engine *engine)
 
 /* ---- sending ---- */
 
-static void run_transmit(struct engine *engine, uint32_t port, struct wire_frame *frame)
+WIRE_HOT void run_transmit(struct engine *engine, uint32_t port, struct wire_frame *frame)
 {
     struct engine_mac *mac = &engine->macs[port];
     struct engine_port *cold = &engine->ports[port];
@@ -212,6 +218,18 @@ static void run_transmit(struct engine *engine, uint32_t port, struct wire_frame
                         engine->now_ps + line_ps + mac->delay_ps, frame);
 }
 
+/* As run_pull; what is outside fills no blank. */
+WIRE_COLD void run_pull_outside(struct engine *engine, uint32_t port)
+{
+    struct engine_mac *mac = &engine->macs[port];
+    struct wire_frame *frame = engine_outside_tx(mac->outside, mac->ready);
+
+    if (frame != NULL)
+        run_transmit(engine, port, frame);
+    WIRE_ASSERT(frame != NULL || run_tx_next(engine, port) > engine->now_ps);
+    run_look_outside(engine, port);
+}
+
 /* The MAC is free and something may be ready: pull one frame and start it. */
 static void run_pull(struct engine *engine, uint32_t port)
 {
@@ -219,10 +237,13 @@ static void run_pull(struct engine *engine, uint32_t port)
     struct wire_frame *frame = engine->blank;
     struct wire_frame *spare = NULL;
     bool is_switch = (mac->flags & ENGINE_MAC_SWITCH) != 0;
-    bool is_outside = (mac->flags & ENGINE_MAC_OUTSIDE) != 0;
     bool sent;
 
     WIRE_ASSERT(mac->free_ps <= engine->now_ps);
+    if (WIRE_UNLIKELY((mac->flags & ENGINE_MAC_OUTSIDE) != 0)) {
+        run_pull_outside(engine, port);
+        return;
+    }
     if (frame == NULL) {
         frame = engine_pool_alloc(&engine->pool);
         if (frame == NULL)
@@ -230,8 +251,6 @@ static void run_pull(struct engine *engine, uint32_t port)
     }
     if (is_switch)
         sent = fabric_tx(mac->sw, mac->local_port, engine->now_ps, mac->ready, &frame, &spare);
-    else if (WIRE_UNLIKELY(is_outside))
-        sent = engine_outside_tx(mac->outside, mac->ready, &frame, &spare);
     else
         sent = rnic_tx(mac->nic, engine->now_ps, mac->ready, &frame, &spare);
     if (WIRE_LIKELY(sent))
@@ -241,10 +260,6 @@ static void run_pull(struct engine *engine, uint32_t port)
     engine->blank = spare;                      /* for the next pull */
     /* Else it would never end; a kept blank is one class less to ask for. */
     WIRE_ASSERT(sent || frame == NULL || run_tx_next(engine, port) > engine->now_ps);
-    if (WIRE_UNLIKELY(is_outside)) {
-        run_set_kick(engine, port, true);
-        return;
-    }
     if (!is_switch) {
         run_look_nic(engine, port);
         return;
