@@ -129,7 +129,9 @@ private:
         options.mtuBytes = m_mtuBytes;
         options.psn = 0x123456;
         options.peerPsn = static_cast<int32_t>(psn);
-        const int error = m_verbs->ConnectTo(m_qpn, station, qpn, options);
+        const int error = station == WIRE_STATION_NONE
+                              ? RNIC_ERR_INVAL
+                              : m_verbs->ConnectTo(m_qpn, station, qpn, options);
         if (error < 0)
         {
             std::cout << "pingpong: cannot connect: " << error << std::endl;
@@ -162,6 +164,10 @@ private:
                           ->Lookup(InetSocketAddress::ConvertFrom(from).GetIpv4());
         uint8_t mac[6];
 
+        if (!entry || !Mac48Address::IsMatchingType(entry->GetMacAddress()))
+        {
+            return WIRE_STATION_NONE;
+        }
         Mac48Address::ConvertFrom(entry->GetMacAddress()).CopyTo(mac);
         return RnicEngine::Get()->LearnStation(mac, gid);
     }
@@ -239,6 +245,18 @@ static Mac48Address MacOf(Ipv4Address ip)
     return mac;
 }
 
+// The simulated host has an ordinary network stack beside its verbs: ARP, ping, TCP.
+static void InstallStack(Ptr<RnicNetDevice> nic, Ipv4Address ip, uint16_t length)
+{
+    InternetStackHelper().Install(nic->GetNode());
+    auto ipv4 = nic->GetNode()->GetObject<Ipv4>();
+    const uint32_t interface = ipv4->AddInterface(nic);
+    const Ipv4Mask mask(("/" + std::to_string(length)).c_str());
+    ipv4->AddAddress(interface, Ipv4InterfaceAddress(ip, mask));
+    ipv4->SetUp(interface);
+    nic->SetGid(ip);
+}
+
 static void Report(const std::vector<Ptr<RnicLiveDevice>> &lives)
 {
     for (size_t i = 0; i < lives.size(); i++)
@@ -250,9 +268,16 @@ static void Report(const std::vector<Ptr<RnicLiveDevice>> &lives)
                   << counters.nobody << " to nobody " << counters.lost << " lost" << std::endl;
     }
     struct engine_counters counters;
+    uint64_t marked = 0;
     engine_query(RnicEngine::Get()->GetEngine(), &counters);
+    for (RnicSwitchDevice *device : RnicEngine::Get()->GetSwitches())
+    {
+        marked += fabric_query_counters(device->GetSwitch())->ecn_marked;
+    }
     std::cout << "fabric: " << counters.packet_hops << " hops, "
-              << counters.drops[WIRE_DROP_LINK_LOSS] << " lost on the trunk" << std::endl;
+              << counters.drops[WIRE_DROP_LINK_LOSS] << " lost on the trunk, " << marked
+              << " marked, " << counters.drops[WIRE_DROP_BUFFER] << " dropped at a full queue"
+              << std::endl;
 }
 
 int main(int argc, char *argv[])
@@ -334,14 +359,7 @@ int main(int argc, char *argv[])
         rnic.EnablePcap(pcap + "-" + std::to_string(i + 1) + ".pcap", lives[i], true, true);
     }
 
-    // The simulated host has an ordinary network stack beside its verbs: ARP, ping, TCP.
-    InternetStackHelper().Install(nic->GetNode());
-    const Ipv4Mask mask(("/" + std::to_string(length)).c_str());
-    auto ipv4 = nic->GetNode()->GetObject<Ipv4>();
-    const uint32_t interface = ipv4->AddInterface(nic);
-    ipv4->AddAddress(interface, Ipv4InterfaceAddress(ip, mask));
-    ipv4->SetUp(interface);
-    nic->SetGid(ip);
+    InstallStack(nic, ip, length);
     auto server = CreateObject<PingpongServer>(nic, mtu);
 
     // Behind the nodes' own beginning: the lines are open then.

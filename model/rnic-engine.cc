@@ -329,6 +329,10 @@ uint32_t RnicEngine::LearnStation(const uint8_t mac[6], const uint8_t *gid)
     if (IsOutside(byGid))
     {
         station = wire_addr_station(&m_book, byGid);
+        if (std::memcmp(station.mac, mac, sizeof(station.mac)) != 0)
+        {
+            return MoveStation(station, mac);
+        }
     }
     else if (IsOutside(byMac) &&
              std::memcmp(wire_addr_station(&m_book, byMac).gid, nowhere, sizeof(nowhere)) == 0)
@@ -343,6 +347,20 @@ uint32_t RnicEngine::LearnStation(const uint8_t mac[6], const uint8_t *gid)
     std::memcpy(station.mac, mac, sizeof(station.mac));
     std::memcpy(station.gid, gid ? gid : nowhere, sizeof(station.gid));
     SetStation(station);
+    return station.id;
+}
+
+uint32_t RnicEngine::MoveStation(struct wire_station station, const uint8_t mac[6])
+{
+    const struct wire_station before = station;
+
+    if (m_outside == OUTSIDE_MAX)
+    {
+        return WIRE_STATION_NONE; // no room, should the MAC it leaves need a station of its own
+    }
+    std::memcpy(station.mac, mac, sizeof(station.mac));
+    SetStation(station);
+    LearnStation(before.mac, nullptr);
     return station.id;
 }
 

@@ -193,6 +193,8 @@ private:
     void AddPort(RnicPortDevice *device);
     uint32_t MaxFrameBytes() const;
     void SetStation(const struct wire_station &station);
+    /** A GID outside has another MAC now; the old one stays known. */
+    uint32_t MoveStation(struct wire_station station, const uint8_t mac[6]);
 
     uint64_t m_seedAttribute;                    //!< attribute Seed
     bool m_wire;                                 //!< attribute Wire

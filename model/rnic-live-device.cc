@@ -37,6 +37,14 @@ uint16_t EtherType(const std::vector<uint8_t> &bytes)
     return static_cast<uint16_t>(bytes[12] << 8 | bytes[13]);
 }
 
+/** @returns whether a bridge must not forward it: IEEE 802.1D table 7-10 (LLDP, spanning tree). */
+bool IsForBridge(const std::vector<uint8_t> &bytes)
+{
+    const uint8_t reserved[5] = {0x01, 0x80, 0xC2, 0x00, 0x00};
+
+    return std::equal(reserved, reserved + sizeof(reserved), bytes.begin()) && bytes[5] < 0x10;
+}
+
 /** @returns class of an ordinary packet, by the rule of RoCE frames: PCP, else DSCP >> 3. */
 uint8_t ClassOf(const std::vector<uint8_t> &bytes)
 {
@@ -74,7 +82,8 @@ TypeId RnicLiveDevice::GetTypeId()
     return tid;
 }
 
-RnicLiveDevice::RnicLiveDevice() : m_flushing(false), m_wake(-1), m_told(false)
+RnicLiveDevice::RnicLiveDevice()
+    : m_flushing(false), m_wake(-1), m_told(false), m_readNobody(0), m_readUnfit(0)
 {
 }
 
@@ -150,7 +159,8 @@ void RnicLiveDevice::DoInitialize()
     m_scratch.resize(LIVE_LINE_FRAME_BYTES);
     m_wake = eventfd(0, EFD_CLOEXEC);
     NS_ABORT_MSG_IF(m_wake < 0, "RnicLiveDevice: eventfd: " << std::strerror(errno));
-    m_reader = std::thread(&RnicLiveDevice::Read, this);
+    // A copy of the line, whose counters are the reader's own.
+    m_reader = std::thread(&RnicLiveDevice::Read, this, *m_line);
 }
 
 void RnicLiveDevice::DoDispose()
@@ -183,20 +193,23 @@ RnicLiveDevice::Counters RnicLiveDevice::GetLineCounters() const
 {
     Counters counters = m_counters;
 
+    const std::lock_guard<std::mutex> lock(m_mutex);
+
     if (m_line)
     {
         counters.sent = m_line->sent;
-        counters.nobody = m_line->nobody;
+        counters.nobody = m_line->nobody + m_readNobody;
         counters.lost = m_line->lost;
     }
+    counters.refused += m_readUnfit;
     return counters;
 }
 
-// ---- the reader's thread: touches nothing but the line's descriptor and what the mutex guards ----
+// ---- the reader's thread: touches nothing but its copy of the line and what the mutex guards ----
 
-void RnicLiveDevice::Read()
+void RnicLiveDevice::Read(struct live_line line)
 {
-    struct pollfd fds[2] = {{m_wake, POLLIN, 0}, {m_line->fd, POLLIN, 0}};
+    struct pollfd fds[2] = {{m_wake, POLLIN, 0}, {line.fd, POLLIN, 0}};
     bool full = false;
 
     for (;;)
@@ -204,7 +217,7 @@ void RnicLiveDevice::Read()
         std::vector<Bytes> burst;
 
         // A negative descriptor is passed over.
-        fds[1].fd = full ? -1 : m_line->fd;
+        fds[1].fd = full ? -1 : line.fd;
         if (poll(fds, 2, full ? FULL_WAIT_MS : -1) < 0 && errno != EINTR)
         {
             return;
@@ -215,13 +228,17 @@ void RnicLiveDevice::Read()
         }
         if (!full)
         {
-            ReadBurst(&burst);
+            ReadBurst(&line, &burst);
         }
+        // A line that only tells of errors (its TAP device was taken away) is not read all the time.
+        full = burst.empty() && fds[1].revents;
 
         const std::lock_guard<std::mutex> lock(m_mutex);
 
+        m_readNobody = line.nobody;
+        m_readUnfit = line.unfit;
         std::move(burst.begin(), burst.end(), std::back_inserter(m_arrived));
-        full = m_arrived.size() >= ARRIVED_FRAMES;
+        full = full || m_arrived.size() >= ARRIVED_FRAMES;
         if (!m_arrived.empty() && !m_told)
         {
             m_told = true;
@@ -231,13 +248,13 @@ void RnicLiveDevice::Read()
     }
 }
 
-void RnicLiveDevice::ReadBurst(std::vector<Bytes> *burst)
+void RnicLiveDevice::ReadBurst(struct live_line *line, std::vector<Bytes> *burst)
 {
     Bytes bytes(LIVE_LINE_FRAME_BYTES);
 
     for (size_t i = 0; i < BURST_FRAMES; i++)
     {
-        const size_t n = live_line_receive(m_line.get(), bytes.data(), bytes.size());
+        const size_t n = live_line_receive(line, bytes.data(), bytes.size());
 
         if (n == 0)
         {
@@ -272,8 +289,8 @@ void RnicLiveDevice::Forward(const Bytes &bytes)
     struct wire_packet packet = {};
     const bool fits = bytes.size() >= HEADER_BYTES && bytes.size() <= MTU_BYTES + HEADER_BYTES + 4;
 
-    // What is meant for the other end of a line goes no further: IEEE 802.1D table 7-10.
-    if (!fits || EtherType(bytes) == WIRE_ETHERTYPE_MAC_CONTROL || bytes[6] & 1)
+    if (!fits || EtherType(bytes) == WIRE_ETHERTYPE_MAC_CONTROL || IsForBridge(bytes) ||
+        bytes[6] & 1)
     {
         m_counters.refused++;
         return;
@@ -309,10 +326,20 @@ void RnicLiveDevice::Forward(const Bytes &bytes)
 
 bool RnicLiveDevice::Learn(const struct wire_packet &packet)
 {
+    const struct wire_addr_book *book = m_engine->GetBook();
     const uint32_t source = m_engine->LearnStation(packet.eth_src, packet.ip_src);
 
-    return source != WIRE_STATION_NONE && !m_engine->IsCard(source) &&
-           m_engine->LearnStation(packet.eth_dst, packet.ip_dst) != WIRE_STATION_NONE;
+    if (source == WIRE_STATION_NONE || m_engine->IsCard(source))
+    {
+        return false;
+    }
+
+    // Where an address is only its owner knows: the sender may be wrong.
+    const bool known = RnicEngine::IsOutside(wire_addr_by_gid(book, packet.ip_dst)) &&
+                       !m_engine->IsCard(wire_addr_by_mac(book, packet.eth_dst));
+
+    return m_engine->LearnStation(packet.eth_dst, known ? nullptr : packet.ip_dst) !=
+           WIRE_STATION_NONE;
 }
 
 bool RnicLiveDevice::Learn(const Bytes &bytes)

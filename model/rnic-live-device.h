@@ -24,7 +24,7 @@ namespace ns3
  * packet that passes as it is (ARP, TCP). What arrives at the port goes out by the line.
  *
  * Addresses are learned from the frames: every MAC and IP address outside is a station. A frame
- * with an address that a card of the simulation has is dropped.
+ * with an address that a card of the simulation has (of ordinary packets: its MAC) is dropped.
  *
  * Needs RealtimeSimulatorImpl: GlobalValue SimulatorImplementationType, before anything else. Other
  * ns-3 devices that talk to the outside need GlobalValue ChecksumEnabled.
@@ -48,7 +48,7 @@ public:
     {
         uint64_t roce = 0;      //!< came in as frames of the model
         uint64_t opaque = 0;    //!< came in as ordinary packets
-        uint64_t refused = 0;   //!< too short, too long, or for the line alone (MAC control)
+        uint64_t refused = 0;   //!< too short, too long, or for the other end of the line only
         uint64_t addresses = 0; //!< address of a card of the simulation, or too many addresses
         uint64_t overrun = 0;   //!< the port's queue was full
         uint64_t sent = 0;      //!< went out
@@ -78,8 +78,8 @@ private:
 
     void Open();
     void CheckSurroundings() const;
-    void Read();
-    void ReadBurst(std::vector<Bytes> *burst);
+    void Read(struct live_line line);
+    void ReadBurst(struct live_line *line, std::vector<Bytes> *burst);
     void Take();
     void Forward(const Bytes &bytes);
     bool Learn(const struct wire_packet &packet);
@@ -96,9 +96,11 @@ private:
 
     std::thread m_reader;
     int m_wake;                   //!< eventfd that ends the reader
-    std::mutex m_mutex;           //!< guards the following
+    mutable std::mutex m_mutex;   //!< guards the following
     std::vector<Bytes> m_arrived; //!< read, not taken yet
     bool m_told;                  //!< a Take() is scheduled
+    uint64_t m_readNobody;        //!< the reader's part of Counters::nobody
+    uint64_t m_readUnfit;         //!< its part of Counters::refused: empty, beyond 65536 bytes
 };
 
 } // namespace ns3

@@ -25,7 +25,7 @@ from peer import Live  # noqa: E402
 
 SIMULATED = "10.0.0.100"
 ALL = b"\xff" * 6
-GROUPS = ("01005e0000fb", "3333ff000001", "0180c200000e", "010203040506")
+GROUPS = ("01005e0000fb", "3333ff000001", "0180c2000010", "010203040506")
 CAPTURES = os.path.join(peer.ROOT, "test", "vectors")
 WAIT_MS = 60000
 LEFT_OUT = ("refused", "addresses", "overrun", "to nobody", "lost")
@@ -207,6 +207,8 @@ class FramesTest(Bridged):
         for body in (pause, pfc, b"", b"\0\7"):
             self.refused(0, a.other(bytes.fromhex("0180c2000001"), body, 0x8808))
             self.refused(0, a.other(b.mac, body, 0x8808))
+        for last in (0, 2, 14, 15):  # spanning tree, LACP, LLDP: up to the next bridge only
+            self.refused(0, a.other(bytes.fromhex("0180c20000") + bytes([last])))
         self.refused(0, ether(b.mac, b"\x03" + a.mac[1:], 0x88B5, b""))
         self.refused(0, ether(b.mac, ALL, 0x88B5, b""))
         self.agree()
