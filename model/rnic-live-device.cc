@@ -230,7 +230,7 @@ void RnicLiveDevice::Read(struct live_line line)
         {
             ReadBurst(&line, &burst);
         }
-        // A line that only tells of errors (its TAP device was taken away) is not read all the time.
+        // A line that tells of errors only (its TAP device is gone) is not read all the time.
         full = burst.empty() && fds[1].revents;
 
         const std::lock_guard<std::mutex> lock(m_mutex);
