@@ -373,8 +373,13 @@ int main(int argc, char *argv[])
     Simulator::Run();
 
     Report(lives);
-    rnic.ClosePcap();
+    const std::string broken = rnic.ClosePcap();
     server->Dispose();
     Simulator::Destroy();
+    if (!broken.empty())
+    {
+        std::cerr << "rnic-live-fabric: " << broken << " could not be written" << std::endl;
+        return 1;
+    }
     return 0;
 }

@@ -144,8 +144,17 @@ class Card:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        why = self.process.stderr.read().decode("utf-8", "replace").strip()
         for file in (self.process.stdin, self.process.stdout, self.process.stderr):
             file.close()
+        return why
+
+    def end(self):
+        """As close(); it may have more to say than its commands did: 1 is that one has failed."""
+        why = self.close()
+        if self.process.returncode not in (0, 1):
+            raise Failure(why.removeprefix("rnic-live: ") or "rnic-live has ended too early",
+                          max(self.process.returncode, 1))
 
 
 class Guest:
@@ -153,17 +162,28 @@ class Guest:
 
     def __init__(self, guest):
         self.guest = guest
-        self.post, self.close = guest.post, guest.stop
+        self.close = guest.stop
 
     def read(self, limit_s):
-        return self.guest.agent.read(limit_s)
+        try:
+            return self.guest.agent.read(limit_s)
+        except TimeoutError as error:
+            raise Failure("the guest does not answer", 1) from error
+        except (OSError, RuntimeError) as error:
+            raise Failure("the guest has ended", 1) from error
+
+    def post(self, line):
+        try:
+            self.guest.post(line)
+        except OSError as error:
+            raise Failure("the guest has ended", 1) from error
 
 
 class Fabric:
-    """A running rnic-live-fabric with a line for each guest: (LOCAL, PEER)."""
+    """A running rnic-live-fabric with a line for each guest: (LOCAL, PEER). It ends with us."""
 
     def __init__(self, options, lines):
-        call = [FABRIC]
+        call = ["setpriv", "--pdeathsig", "INT", FABRIC]
         for name in (*OF_FABRIC, "pcap"):
             if getattr(options, name) is not None:
                 call.append(f"--{name}={getattr(options, name)}")
@@ -173,13 +193,17 @@ class Fabric:
         if not self.process.stdout.readline():
             text = self.process.communicate()[1]
             why = re.search(r'msg="(.*)", (?:\+|file=)', text)  # as ns-3 says it
-            text = why[1] if why else text.strip().removeprefix("rnic-live-fabric: ")
+            text = why[1] if why else text.partition("\n")[0].removeprefix("rnic-live-fabric: ")
             raise Failure(f"no fabric: {text}")
 
     def close(self):
         """End it and print what it has counted."""
         self.process.send_signal(signal.SIGINT)
-        print(self.process.communicate()[0], end="", flush=True)
+        said, why = self.process.communicate()
+        print(said, end="", flush=True)
+        if self.process.returncode != 0:
+            why = why.partition("\n")[0].removeprefix("rnic-live-fabric: ")
+            raise Failure(why or "the fabric has ended too early", 1)
 
 
 def start_guest(address, local, far):
@@ -269,7 +293,7 @@ def face(options, call):
     with tempfile.TemporaryDirectory(prefix="rnic-live-") as folder, contextlib.ExitStack() as ends:
         near, far = os.path.join(folder, "card"), os.path.join(folder, "peer")
         card = Card(["--unix", near, far, *call])
-        ends.callback(card.close)
+        ends.callback(card.end)
         other = start_guest(PEER, far, near) if options.guest else start_twin(far, near)
         ends.callback(other.close)
         return serve(Session({"guest": other}, card), options.script)
@@ -297,6 +321,9 @@ def main(argv):
     call = card_arguments(options)
     if options.script and not os.path.isfile(options.script):
         raise Failure(f"--script {options.script}: no such file")
+    for number in (signal.SIGTERM, signal.SIGHUP):  # nothing is left behind
+        if line is None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     if options.fabric:
         return fabric(options)
     with contextlib.redirect_stdout(sys.stderr):

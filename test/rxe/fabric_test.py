@@ -160,9 +160,60 @@ guest2 sh echo $a.addr
         self.assertEqual(set(sizes), {"line-1.pcap", "line-2.pcap"})
         self.assertGreater(min(sizes.values()), 1000)
 
+    def strike(self, whom, number, line, *options):
+        """A signal to one of the processes while all run, then a line of input.
+
+        Returns status and last line of the standard error; nothing is left behind.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            call = [os.path.join(ROOT, "rnic"), "live", "--fabric", *options]
+            with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "TMPDIR": folder}) as it:
+                it.stdin.write("guest2 sh echo here\n")
+                it.stdin.flush()
+                while it.stdout.readline() != "ok\n":
+                    self.assertIsNone(it.poll(), "it has ended")
+                found = {os.path.basename(words[0]): pid for pid, words in self.processes(folder)}
+                os.kill({**found, "rnic": it.pid}[whom], number)
+                said = it.communicate(line, timeout=LIMIT_S)[1]
+            self.assertEqual((os.listdir(folder), list(self.processes(folder))), ([], []))
+        return it.returncode, said.strip().split("\n")[-1]
+
+    @staticmethod
+    def processes(folder):
+        """Those that name the folder: (PID, words)."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                    words = file.read().split("\0")
+            except OSError:
+                continue
+            if any(folder in word for word in words):
+                yield int(pid), words
+
+    def test_one_of_them_ends(self):
+        for whom, number, line, status, text in (
+                ("rnic", signal.SIGTERM, "", 130, "rnic: interrupted"),
+                ("rnic", signal.SIGHUP, "", 130, "rnic: interrupted"),
+                ("rnic-live-fabric", signal.SIGKILL, "quit\n", 1, "the fabric has ended too early"),
+                (guest.QEMU, signal.SIGKILL, "guest1 peek len=1\nguest2 peek len=1\n", 1,
+                 "the guest has ended")):
+            with self.subTest(whom=whom, number=number):
+                ended, said = self.strike(whom, number, line)
+                self.assertEqual((ended, said.endswith(text)), (status, True), said)
+
+    def test_full_disk(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("/dev/full", os.path.join(folder, "line-1.pcap"))
+            done, _ = self.run_it("--pcap", os.path.join(folder, "line"))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, r"^rnic: .*/line-1\.pcap could not be written$")
+
     def test_refusals(self):
         for options, script, status, text in (
                 (["--loss", "2"], None, 2, "--loss: not a part, 0 .. 1"),
+                (["--loss", "x"], None, 2, "Invalid command-line argument: --loss=x"),
                 (["--delay", "5parsec"], None, 2, "Can't Parse Time 5parsec"),
                 (["--mac", "02:00:00:00:00:09"], None, 2, "--mac is of a card"),
                 ([], "guest1 mr len=8\nmr len=8\n", 2, "script:2: \"mr len=8\" is for nobody: "

@@ -162,13 +162,14 @@ class AtomicTest(Meeting):
                 self.holds(1 - end, off=72, len=100, byte=UNTOUCHED)
 
     def test_compare_swap(self):
-        """One that finds another value, one that finds the right one."""
+        """Two that find another value (its low bytes, its high ones), one that finds the right."""
         for end, ipv6 in itertools.product(ENDS, (False, True)):
             with self.subTest(end=NAMES[end], ipv6=ipv6):
                 qps, _ = self.join(ipv6=ipv6)
                 first = 0x0123456789ABCDEF
                 self.set_quad(1 - end, 128, first)
-                for i, (compare, after) in enumerate(((first + 1, first), (first, 99))):
+                for i, (compare, after) in enumerate(
+                        ((first + 1, first), (first ^ 1 << 63, first), (first, 99))):
                     self.do(end, "send", op="cmp_swap", qp=qps[end], len=8, off=8 * i, id=i,
                             cmp=compare, swap=99, **self.far(1 - end, 128))
                     self.succeed(end, [{"id": i, "opcode": "COMP_SWAP", "len": 8}])
@@ -273,19 +274,24 @@ class UnreliableTest(Moving):
                                             "src_qp": made[end]["qpn"], "imm": imm.get("imm")}])
                     self.holds(1 - end, off=40, len=size, seed=size)
                     self.holds(1 - end, off=40 + size, len=100, byte=UNTOUCHED)
-                    self.header(1 - end, ipv6)
+                    self.header(1 - end, ipv6, 24 + 4 * len(imm) + -(-size // 4) * 4)
 
-    def header(self, end, ipv6):
-        """The first 40 bytes of a datagram tell who sent it and with which hop limit."""
+    def header(self, end, ipv6, size):
+        """The first 40 bytes of a datagram tell who sent it and with which hop limit.
+
+        size: of what follows UDP: BTH, DETH, immediate, payload and its padding, ICRC.
+        """
         hops = 9 if end == GUEST else 64  # Linux takes that of its route
         grh = bytes.fromhex(self.do(end, "peek", len=40)["hex"])
         if ipv6:
             self.assertEqual(grh[8:40], b"".join(socket.inet_pton(socket.AF_INET6, IP6[one])
                                                  for one in (1 - end, end)))
-            self.assertEqual((grh[0] >> 4, grh[7]), (6, hops))
+            self.assertEqual((grh[0] >> 4, *struct.unpack("!HBB", grh[4:8])),
+                             (6, 8 + size, socket.IPPROTO_UDP, hops))
         else:
             self.assertEqual(grh[32:40], socket.inet_aton(IP[1 - end]) + socket.inet_aton(IP[end]))
-            self.assertEqual((grh[20] >> 4, grh[28]), (4, hops))
+            self.assertEqual((grh[20] >> 4, *struct.unpack("!HBB", grh[22:24] + grh[28:30])),
+                             (4, 28 + size, hops, socket.IPPROTO_UDP))
 
 
 if __name__ == "__main__":
