@@ -27,7 +27,7 @@ NS_OBJECT_ENSURE_REGISTERED(RnicEngine);
 
 namespace
 {
-constexpr uint32_t OUTSIDE_FIRST = 1u << 22; //!< no port of the engine has such a number
+constexpr uint32_t OUTSIDE_FIRST = 1u << 24; //!< neither a port nor a default address has it
 constexpr uint32_t OUTSIDE_MAX = 1024;       //!< the address book is walked for each frame
 } // namespace
 

@@ -7,6 +7,8 @@
 #include "ns3/test.h"
 
 #include <cstring>
+#include <set>
+#include <string>
 
 using namespace ns3;
 
@@ -96,6 +98,30 @@ private:
                               "of a switch's port");
         NS_TEST_EXPECT_MSG_EQ(Find("10.0.0.3"), Find(Mac(3)), "explicit ones come first");
 
+        // Nor is any other default address: hosts outside may have it, and stay apart.
+        std::set<uint32_t> stations;
+
+        for (uint8_t n = 1; n <= 8; n++)
+        {
+            Mac other(0);
+
+            other.bytes[0] = 2;
+            other.bytes[1] = 0;
+            other.bytes[3] = 0x40;
+            other.bytes[5] = n;
+            stations.insert(Learn(other, nullptr));
+            stations.insert(Learn(Mac(0x10u + n), nullptr));
+            stations.insert(Learn(Mac(0x20u + n), ("10.64.0." + std::to_string(n + 20)).c_str()));
+        }
+        NS_TEST_EXPECT_MSG_EQ(stations.size(), 24, "each its own");
+        for (const uint32_t station : stations)
+        {
+            const auto known = wire_addr_station(RnicEngine::Get()->GetBook(), station);
+
+            NS_TEST_EXPECT_MSG_EQ(wire_addr_by_mac(RnicEngine::Get()->GetBook(), known.mac),
+                                  station, "with its MAC");
+        }
+
         // Those of a card are the card's.
         NS_TEST_EXPECT_MSG_EQ(Learn(cardMac, cardGid), card, "the card");
         NS_TEST_EXPECT_MSG_EQ(Learn(cardMac, nullptr), card, "the card");
@@ -110,7 +136,7 @@ private:
         group.bytes[0] |= 1;
         NS_TEST_EXPECT_MSG_EQ(Learn(group, nullptr), WIRE_STATION_BROADCAST, "everybody");
 
-        uint32_t learned = 3;
+        uint32_t learned = 27;
 
         while (learned < 2000 && Learn(Mac(0x1000 + learned), nullptr) != WIRE_STATION_NONE)
         {
