@@ -270,6 +270,10 @@ void RnicLiveDevice::Take()
 {
     std::vector<Bytes> arrived;
 
+    if (!m_line)
+    {
+        return; // disposed of meanwhile
+    }
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
 
@@ -415,8 +419,11 @@ void RnicLiveDevice::Flush()
                       [this]()
                       {
                           m_flushing = false;
-                          live_line_flush(m_line.get());
-                          Flush();
+                          if (m_line)
+                          {
+                              live_line_flush(m_line.get());
+                              Flush();
+                          }
                       });
 }
 
