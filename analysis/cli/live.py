@@ -150,9 +150,9 @@ class Card:
         return why
 
     def end(self):
-        """As close(); it may have more to say than its commands did: 1 is that one has failed."""
+        """As close(); it may have more to say than its commands did, whose status is told."""
         why = self.close()
-        if self.process.returncode not in (0, 1):
+        if why or self.process.returncode < 0:
             raise Failure(why.removeprefix("rnic-live: ") or "rnic-live has ended too early",
                           max(self.process.returncode, 1))
 

@@ -414,6 +414,13 @@ class FrontTest(unittest.TestCase):
         self.assertIn("status=RETRY_EXC_ERR", text)
         self.assertIn("equal=0 at=0", text)
 
+    def test_full_disk(self):
+        """All went well but the capture."""
+        failure, _ = self.face(self.SCRIPT, "--pcap", "/dev/full")
+        self.assertIsInstance(failure, Failure)
+        self.assertEqual(failure.status, 2)
+        self.assertRegex(str(failure), "^--pcap /dev/full: ")
+
     def test_failures(self):
         for text, status, told in (("book\nguest nonsense", 1, ":2: unknown command"),
                                    ("a: mr\nwrite raddr=$b.addr", 2, ":2: $b.addr: no answer b"),
@@ -435,7 +442,7 @@ class FrontTest(unittest.TestCase):
                                              "x", "--linger", "0"])
         self.assertEqual(front.line_arguments(options), ["--udp", "a:1", "b:2"])
         self.assertEqual(front.card_arguments(options),
-                         ["--pcap", "x", "--in-flight", "5", "--linger", "0"])
+                         ["--in-flight", "5", "--linger", "0", "--pcap", "x"])
 
 
 def main():
