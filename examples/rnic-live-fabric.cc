@@ -182,6 +182,10 @@ private:
             const auto slot = static_cast<uint32_t>(wc.wr_id % DEPTH);
             const uint64_t offset = uint64_t(slot) * SLOT_BYTES;
 
+            if (wc.status == RNIC_WC_WR_FLUSH_ERR)
+            {
+                continue; // a receive of a queue pair whose client has failed
+            }
             if (wc.status != RNIC_WC_SUCCESS)
             {
                 std::cout << "pingpong: " << rnic_wc_status_name(wc.status) << std::endl;
