@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -390,6 +391,41 @@ class MarkingTest(Bridged):
             self.assertEqual((marked[v6, 0], marked[v6, 3]), (0, 0))
             self.assertGreater(marked[v6, 1], 5)
             self.assertGreater(marked[v6, 2], 5)
+        self.agree()
+
+
+class ClassesTest(Bridged):
+    """Two lines into a slow trunk: frames of a strict class overtake others in its queue."""
+
+    OPTIONS = ("--rate=1Mbps",)
+
+    def test_urgent(self):
+        a, b, c = self.hosts
+        self.meet()
+        for i in range(20):
+            self.send(2, c.other(b.mac, bytes([i]) * 3000))
+        early = [a.other(b.mac, bytes([i]) * 3000) for i in range(10)]
+        urgent = [ether(b.mac, a.mac, 0x8100, b"\xe0\1\x88\xb5"),
+                  ether(b.mac, a.mac, 0x0800, bridge.ipv4(a.ip, b.ip, 6, b"", tos=0xE0)),
+                  ether(b.mac, a.mac, 0x86DD, bridge.ipv6(a.ip6, b.ip6, 6, b"", tos=0xE0))]
+        for frame in early + urgent:
+            self.send(0, frame)
+        came = [self.receive(1) for _ in range(20 + len(early) + len(urgent))]
+        self.assertEqual([frame for frame in came if frame in early], early)
+        for frame in urgent:
+            self.assertLess(came.index(frame), came.index(early[-1]))
+        self.agree()
+
+
+class DelayTest(Bridged):
+    OPTIONS = ("--delay=300ms",)
+
+    def test_delay(self):
+        """Of the trunk only. How much later it may be is not judged."""
+        a, b, _ = self.hosts
+        begin = time.monotonic()
+        self.passes(0, a.other(b.mac), (2, 1))
+        self.assertGreaterEqual(time.monotonic() - begin, 0.6)  # and a mark behind it
         self.agree()
 
 
