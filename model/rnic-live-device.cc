@@ -177,16 +177,20 @@ void RnicLiveDevice::DoDispose()
         close(m_wake);
         m_wake = -1;
     }
-    if (m_line && m_line->fd >= 0)
+    if (m_line)
     {
         live_line_close(m_line.get());
     }
-    m_line = nullptr;
     if (m_engine)
     {
         m_engine->Unregister(this);
     }
     RnicPortDevice::DoDispose();
+}
+
+bool RnicLiveDevice::IsOpen() const
+{
+    return m_line && m_line->fd >= 0;
 }
 
 RnicLiveDevice::Counters RnicLiveDevice::GetLineCounters() const
@@ -200,6 +204,7 @@ RnicLiveDevice::Counters RnicLiveDevice::GetLineCounters() const
         counters.sent = m_line->sent;
         counters.nobody = m_line->nobody + m_readNobody;
         counters.lost = m_line->lost;
+        counters.refused += m_line->unfit;
     }
     counters.refused += m_readUnfit;
     return counters;
@@ -270,7 +275,7 @@ void RnicLiveDevice::Take()
 {
     std::vector<Bytes> arrived;
 
-    if (!m_line)
+    if (!IsOpen())
     {
         return; // disposed of meanwhile
     }
@@ -389,7 +394,7 @@ void RnicLiveDevice::MakeOpaque(struct wire_frame *frame, const Bytes &bytes)
 
 void RnicLiveDevice::HandleOutside(const struct wire_frame &frame)
 {
-    if (!m_line)
+    if (!IsOpen())
     {
         return; // before the beginning or after the end
     }
@@ -419,7 +424,7 @@ void RnicLiveDevice::Flush()
                       [this]()
                       {
                           m_flushing = false;
-                          if (m_line)
+                          if (IsOpen())
                           {
                               live_line_flush(m_line.get());
                               Flush();

@@ -77,6 +77,7 @@ private:
     using Bytes = std::vector<uint8_t>;
 
     void Open();
+    bool IsOpen() const;
     void CheckSurroundings() const;
     void Read(struct live_line line);
     void ReadBurst(struct live_line *line, std::vector<Bytes> *burst);
@@ -89,7 +90,7 @@ private:
     void Flush();
 
     std::string m_where;                      //!< attribute Line
-    std::unique_ptr<struct live_line> m_line; //!< the line, nullptr: not open
+    std::unique_ptr<struct live_line> m_line; //!< the line, nullptr: never opened
     Counters m_counters;
     std::vector<uint8_t> m_scratch; //!< one encoded frame
     bool m_flushing;                //!< a Flush() is scheduled

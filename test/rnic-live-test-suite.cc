@@ -191,6 +191,7 @@ private:
         if (m_course == DISPOSE_WRITER)
         {
             m_lives[1]->Dispose();
+            NS_TEST_EXPECT_MSG_GT(m_lives[1]->GetLineCounters().sent, 0, "still known");
         }
         Simulator::Stop(MilliSeconds(5));
     }
