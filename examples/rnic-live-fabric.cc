@@ -284,6 +284,22 @@ static void Report(const std::vector<Ptr<RnicLiveDevice>> &lives)
               << std::endl;
 }
 
+static void CheckNumbers(uint32_t mtu, double loss, std::size_t lines)
+{
+    if (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)))
+    {
+        Refuse("--mtu=" + std::to_string(mtu) + ": not 256, 512, 1024, 2048 or 4096");
+    }
+    if (!(loss >= 0 && loss <= 1))
+    {
+        Refuse("--loss: not a part, 0 .. 1");
+    }
+    if (lines == 0 || lines > 30)
+    {
+        Refuse("want 1 to 30 lines, as unix,LOCAL,PEER");
+    }
+}
+
 int main(int argc, char *argv[])
 {
     std::string address = "10.0.0.100/24";
@@ -315,18 +331,7 @@ int main(int argc, char *argv[])
     {
         Refuse("--address=" + address + ": not ADDRESS/LENGTH, as 10.0.0.100/24");
     }
-    if (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)))
-    {
-        Refuse("--mtu=" + std::to_string(mtu) + ": not 256, 512, 1024, 2048 or 4096");
-    }
-    if (!(loss >= 0 && loss <= 1))
-    {
-        Refuse("--loss: not a part, 0 .. 1");
-    }
-    if (cmd.GetNExtraNonOptions() == 0 || cmd.GetNExtraNonOptions() > 30)
-    {
-        Refuse("want 1 to 30 lines, as unix,LOCAL,PEER");
-    }
+    CheckNumbers(mtu, loss, cmd.GetNExtraNonOptions());
 
     Time::SetResolution(Time::PS);
     GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
