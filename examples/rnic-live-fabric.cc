@@ -13,11 +13,13 @@
 #include "ns3/network-module.h"
 #include "ns3/rnic-helper.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 
 using namespace ns3;
 
@@ -55,8 +57,7 @@ public:
         : m_verbs(CreateObject<RnicVerbs>(nic)), m_mtuBytes(mtuBytes)
     {
         m_verbs->AllocPd(&m_pd);
-        m_verbs->CreateCq(2 * DEPTH, &m_cq);
-        m_memory = m_verbs->AllocMemory(m_pd, DEPTH * SLOT_BYTES, RNIC_ACCESS_LOCAL_WRITE);
+        m_verbs->CreateCq(2 * DEPTH * CLIENTS, &m_cq);
         m_verbs->SetCqCallback(m_cq, MakeCallback(&PingpongServer::Poll, this));
         m_verbs->ReqNotifyCq(m_cq);
 
@@ -69,40 +70,47 @@ public:
     }
 
 private:
-    static constexpr uint32_t DEPTH = 500;        //!< receives posted, as the client's
+    static constexpr uint32_t DEPTH = 16;         //!< receives; a client has one message under way
     static constexpr uint32_t SLOT_BYTES = 65536; //!< longest message
+    static constexpr uint32_t CLIENTS = 64;       //!< addresses that are served
     static constexpr size_t HELLO_BYTES = 52;     //!< "LID:QPN:PSN:GID" in hex, with its 0
+
+    /** What stays of a client until the same address calls again. */
+    struct Client
+    {
+        uint32_t qpn;
+        Ptr<RnicMemory> memory;
+    };
 
     void Accept(Ptr<Socket> socket, const Address &from)
     {
         std::cout << "pingpong: " << InetSocketAddress::ConvertFrom(from).GetIpv4() << " calls"
                   << std::endl;
-        m_heard.clear();
         socket->SetRecvCallback(MakeCallback(&PingpongServer::Hear, this));
     }
 
     void Hear(Ptr<Socket> socket)
     {
-        const bool known = m_heard.size() >= HELLO_BYTES;
+        std::string &heard = m_heard[socket];
+        const bool known = heard.size() >= HELLO_BYTES;
         uint8_t bytes[256];
-        int n;
+        int n = 0;
 
-        while ((n = socket->Recv(bytes, sizeof(bytes), 0)) > 0)
+        while (heard.size() < 4 * HELLO_BYTES && (n = socket->Recv(bytes, sizeof(bytes), 0)) > 0)
         {
-            m_heard.append(reinterpret_cast<const char *>(bytes), static_cast<size_t>(n));
+            heard.append(reinterpret_cast<const char *>(bytes), static_cast<size_t>(n));
         }
-        if (!known && m_heard.size() >= HELLO_BYTES)
+        if (known || (heard.size() >= HELLO_BYTES && !Answer(socket, heard)))
         {
-            Answer(socket);
-        }
-        else if (known)
-        {
-            socket->Close(); // it has said "done"
+            m_heard.erase(socket); // it has said "done", or something else than it should
+            socket->Close();
         }
     }
 
-    void Answer(Ptr<Socket> socket)
+    /** @returns false: told why it is not served. */
+    bool Answer(Ptr<Socket> socket, const std::string &heard)
     {
+        Address from;
         RnicConnectOptions options;
         unsigned lid = 0;
         unsigned qpn = 0;
@@ -111,11 +119,10 @@ private:
         uint8_t bytes[16] = {};
         char mine[HELLO_BYTES];
 
-        if (std::sscanf(m_heard.c_str(), "%x:%x:%x:%32[0-9a-f]", &lid, &qpn, &psn, gid) != 4)
+        if (std::sscanf(heard.c_str(), "%x:%x:%x:%32[0-9a-f]", &lid, &qpn, &psn, gid) != 4)
         {
-            std::cout << "pingpong: not understood: " << m_heard << std::endl;
-            socket->Close();
-            return;
+            std::cout << "pingpong: not understood" << std::endl;
+            return false;
         }
         for (size_t i = 0; i < sizeof(bytes); i++)
         {
@@ -124,32 +131,50 @@ private:
 
         const auto *book = RnicEngine::Get()->GetBook();
         const uint32_t station = KnowStation(socket, bytes);
-
-        m_verbs->CreateQp(m_pd, m_cq, DEPTH, &m_qpn);
+        socket->GetPeerName(from);
+        Client *client = Prepare(InetSocketAddress::ConvertFrom(from).GetIpv4());
         options.mtuBytes = m_mtuBytes;
         options.psn = 0x123456;
         options.peerPsn = static_cast<int32_t>(psn);
-        const int error = station == WIRE_STATION_NONE
-                              ? RNIC_ERR_INVAL
-                              : m_verbs->ConnectTo(m_qpn, station, qpn, options);
-        if (error < 0)
+        if (!client || station == WIRE_STATION_NONE ||
+            m_verbs->ConnectTo(client->qpn, station, qpn, options) < 0)
         {
-            std::cout << "pingpong: cannot connect: " << error << std::endl;
-            socket->Close();
-            return;
+            std::cout << "pingpong: no way to queue pair " << qpn << " of GID " << gid
+                      << " (the client's -g must name its IPv4 address)" << std::endl;
+            return false;
         }
         for (uint32_t i = 0; i < DEPTH; i++)
         {
-            m_verbs->PostRecv(m_qpn, i, m_memory, i * SLOT_BYTES, SLOT_BYTES);
+            m_verbs->PostRecv(client->qpn, i, client->memory, i * SLOT_BYTES, SLOT_BYTES);
         }
         const struct wire_station me = wire_addr_station(book, m_verbs->GetDevice()->GetPort());
-        int at = std::snprintf(mine, sizeof(mine), "%04x:%06x:%06x:", 0, m_qpn, options.psn);
+        int at = std::snprintf(mine, sizeof(mine), "%04x:%06x:%06x:", 0, client->qpn, options.psn);
         for (size_t i = 0; i < sizeof(me.gid); i++)
         {
             at +=
                 std::snprintf(mine + at, sizeof(mine) - static_cast<size_t>(at), "%02x", me.gid[i]);
         }
-        socket->Send(reinterpret_cast<const uint8_t *>(mine), sizeof(mine), 0);
+        return socket->Send(reinterpret_cast<const uint8_t *>(mine), sizeof(mine), 0) > 0;
+    }
+
+    /** @returns a fresh queue pair for an address, in place of the one it had; nullptr: no room. */
+    Client *Prepare(Ipv4Address address)
+    {
+        if (m_clients.count(address))
+        {
+            m_verbs->DestroyQp(m_clients[address].qpn);
+        }
+        else if (m_clients.size() == CLIENTS)
+        {
+            return nullptr;
+        }
+        else
+        {
+            m_clients[address].memory =
+                m_verbs->AllocMemory(m_pd, DEPTH * SLOT_BYTES, RNIC_ACCESS_LOCAL_WRITE);
+        }
+        m_verbs->CreateQp(m_pd, m_cq, DEPTH, &m_clients[address].qpn);
+        return &m_clients[address];
     }
 
     // No RoCE frame has come yet, but the TCP connection knows the client's MAC.
@@ -179,13 +204,19 @@ private:
         m_verbs->ReqNotifyCq(cq);
         while (m_verbs->PollCq(cq, 1, &wc) == 1)
         {
-            const auto slot = static_cast<uint32_t>(wc.wr_id % DEPTH);
+            auto of = [&wc](const auto &entry)
+            {
+                return entry.second.qpn == wc.qp_num;
+            };
+            auto found = std::find_if(m_clients.begin(), m_clients.end(), of);
+            const auto slot = static_cast<uint32_t>(wc.wr_id);
             const uint64_t offset = uint64_t(slot) * SLOT_BYTES;
 
-            if (wc.status == RNIC_WC_WR_FLUSH_ERR)
+            if (found == m_clients.end() || wc.status == RNIC_WC_WR_FLUSH_ERR)
             {
-                continue; // a receive of a queue pair whose client has failed
+                continue; // of a client that has come again, or failed
             }
+            const Ptr<RnicMemory> memory = found->second.memory;
             if (wc.status != RNIC_WC_SUCCESS)
             {
                 std::cout << "pingpong: " << rnic_wc_status_name(wc.status) << std::endl;
@@ -193,11 +224,11 @@ private:
             else if (wc.opcode == RNIC_WC_RECV)
             {
                 m_messages++;
-                m_verbs->PostSend(wc.qp_num, slot, m_memory, offset, wc.byte_len);
+                m_verbs->PostSend(wc.qp_num, slot, memory, offset, wc.byte_len);
             }
             else
             {
-                m_verbs->PostRecv(wc.qp_num, slot, m_memory, offset, SLOT_BYTES);
+                m_verbs->PostRecv(wc.qp_num, slot, memory, offset, SLOT_BYTES);
             }
         }
     }
@@ -206,6 +237,8 @@ private:
     {
         std::cout << "pingpong: " << m_messages << " messages sent back" << std::endl;
         m_listener = nullptr;
+        m_heard.clear();
+        m_clients.clear();
         m_verbs = nullptr;
         Object::DoDispose();
     }
@@ -214,10 +247,9 @@ private:
     uint32_t m_mtuBytes;
     uint32_t m_pd;
     uint32_t m_cq;
-    uint32_t m_qpn;
-    Ptr<RnicMemory> m_memory;
     Ptr<Socket> m_listener;
-    std::string m_heard; //!< of the connection under way
+    std::map<Ptr<Socket>, std::string> m_heard; //!< of connections under way
+    std::map<Ipv4Address, Client> m_clients;
     uint64_t m_messages = 0;
 };
 

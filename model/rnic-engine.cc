@@ -189,6 +189,17 @@ void RnicEngine::Touch(uint32_t port)
     m_drive->NextChanged(engine_next_ps(m_engine));
 }
 
+bool RnicEngine::SendOutside(uint32_t port, struct wire_frame *frame)
+{
+    m_running = true; // as in Touch()
+
+    const bool sent = engine_outside_send(m_engine, port, frame);
+
+    m_running = false;
+    m_drive->NextChanged(engine_next_ps(m_engine));
+    return sent;
+}
+
 void RnicEngine::StopRun()
 {
     engine_stop(m_engine);

@@ -86,6 +86,9 @@ public:
     /** Tell the engine and its drive that the card of @p port was touched (after a verb). */
     void Touch(uint32_t port);
 
+    /** engine_outside_send(), after Enter(). @returns false: no room, the frame is the caller's. */
+    bool SendOutside(uint32_t port, struct wire_frame *frame);
+
     /** @returns the C engine; made here if it was not yet (then Seed, Wire and so on are fixed). */
     struct engine *GetEngine();
 

@@ -36,34 +36,6 @@ uint16_t EtherType(const std::vector<uint8_t> &bytes)
 {
     return static_cast<uint16_t>(bytes[12] << 8 | bytes[13]);
 }
-
-/** @returns whether a bridge must not forward it: IEEE 802.1D table 7-10 (LLDP, spanning tree). */
-bool IsForBridge(const std::vector<uint8_t> &bytes)
-{
-    const uint8_t reserved[5] = {0x01, 0x80, 0xC2, 0x00, 0x00};
-
-    return std::equal(reserved, reserved + sizeof(reserved), bytes.begin()) && bytes[5] < 0x10;
-}
-
-/** @returns class of an ordinary packet, by the rule of RoCE frames: PCP, else DSCP >> 3. */
-uint8_t ClassOf(const std::vector<uint8_t> &bytes)
-{
-    const uint16_t type = EtherType(bytes);
-
-    if (type == WIRE_ETHERTYPE_VLAN && bytes.size() > HEADER_BYTES)
-    {
-        return static_cast<uint8_t>(bytes[HEADER_BYTES] >> 5);
-    }
-    if (type == WIRE_ETHERTYPE_IPV4 && bytes.size() > HEADER_BYTES + 1)
-    {
-        return static_cast<uint8_t>(bytes[HEADER_BYTES + 1] >> 5);
-    }
-    if (type == WIRE_ETHERTYPE_IPV6 && bytes.size() > HEADER_BYTES)
-    {
-        return static_cast<uint8_t>((bytes[HEADER_BYTES] & 0xF) >> 1);
-    }
-    return 0;
-}
 } // namespace
 
 TypeId RnicLiveDevice::GetTypeId()
@@ -290,7 +262,6 @@ void RnicLiveDevice::Take()
     {
         Forward(bytes);
     }
-    m_engine->Touch(GetPort());
 }
 
 void RnicLiveDevice::Forward(const Bytes &bytes)
@@ -298,8 +269,8 @@ void RnicLiveDevice::Forward(const Bytes &bytes)
     struct wire_packet packet = {};
     const bool fits = bytes.size() >= HEADER_BYTES && bytes.size() <= MTU_BYTES + HEADER_BYTES + 4;
 
-    if (!fits || EtherType(bytes) == WIRE_ETHERTYPE_MAC_CONTROL || IsForBridge(bytes) ||
-        bytes[6] & 1)
+    if (!fits || EtherType(bytes) == WIRE_ETHERTYPE_MAC_CONTROL ||
+        wire_addr_is_link_local(bytes.data()) || bytes[6] & 1)
     {
         m_counters.refused++;
         return;
@@ -324,7 +295,7 @@ void RnicLiveDevice::Forward(const Bytes &bytes)
     {
         MakeOpaque(frame, bytes);
     }
-    if (engine_outside_send(engine, GetPort(), frame))
+    if (m_engine->SendOutside(GetPort(), frame))
     {
         (model ? m_counters.roce : m_counters.opaque)++;
         return;
@@ -387,7 +358,7 @@ void RnicLiveDevice::MakeOpaque(struct wire_frame *frame, const Bytes &bytes)
     std::copy_n(bytes.begin() + 6, 6, opaque->src);
     opaque->protocol = EtherType(bytes);
     FillOpaque(frame, opaque, wire_addr_by_mac(book, opaque->src),
-               wire_addr_by_mac(book, opaque->dst), ClassOf(bytes));
+               wire_addr_by_mac(book, opaque->dst), wire_frame_class(bytes.data(), bytes.size()));
 }
 
 // ---- from the fabric onto the line ----

@@ -99,7 +99,7 @@ protected:
 
     /** @returns Ethernet frame as an ns-3 packet, without FCS. */
     Ptr<Packet> Encode(const struct wire_frame &frame) const;
-    /** Make @p frame one that carries @p opaque from this port; class and addresses as given. */
+    /** Make @p frame carry @p opaque from station @p source to @p dest in class @p prio. */
     void FillOpaque(struct wire_frame *frame, RnicOpaque *opaque, uint32_t source, uint32_t dest,
                     uint8_t prio) const;
 

@@ -31,7 +31,7 @@ GUEST_MTU = 4200  # so that a path MTU of 4096 fits
 NUMBERS = ("in_flight", "ack_every", "linger")
 LINES = ("unix", "udp", "tap", "guest", "twin", "fabric")
 OF_CARD = ("mac", "ip", "ip6", "faults", *NUMBERS)  # options
-OF_FABRIC = ("loss", "delay", "rate")
+OF_FABRIC = ("loss", "delay", "rate", "set")
 LIMIT_S = 3700    # no command takes longer
 
 
@@ -69,6 +69,9 @@ def parser():
                         help="part of the frames lost between the switches (default 0)")
     fabric.add_argument("--delay", metavar="TIME", help="between the switches (default 1us)")
     fabric.add_argument("--rate", metavar="RATE", help="of every link (default 100Gbps)")
+    fabric.add_argument("--set", metavar="CLASS::ATTRIBUTE=VALUE", action="append",
+                        help="another default of the model, as RnicSwitchDevice::EcnKmin=3000; "
+                             "may be given again")
     it.add_argument("--script", metavar="FILE", help="commands from there; it ends with the first "
                                                      "one that fails")
     it.add_argument("--faults", metavar="LIST",
@@ -184,9 +187,10 @@ class Fabric:
 
     def __init__(self, options, lines):
         call = ["setpriv", "--pdeathsig", "INT", FABRIC]
-        for name in (*OF_FABRIC, "pcap"):
+        for name in ("loss", "delay", "rate", "pcap"):
             if getattr(options, name) is not None:
                 call.append(f"--{name}={getattr(options, name)}")
+        call += [f"--ns3::{text}" for text in options.set or []]
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
             call + [f"unix,{local},{peer}" for local, peer in lines], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -266,6 +270,9 @@ def serve(session, script):
     """All lines of the input. @return exit status"""
     status = 0
     name = script or "standard input"
+    if not script and sys.stdin.isatty():
+        ends = [f"{end} COMMAND" for end in session.ends] + ["COMMAND"] * bool(session.default)
+        print(f"rnic: ready for lines: {', '.join(ends)}; quit ends", file=sys.stderr)
     with open(script, encoding="utf-8") if script else contextlib.nullcontext(sys.stdin) as file:
         for number, line in enumerate(file, 1):
             if line.strip() == "quit":

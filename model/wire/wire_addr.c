@@ -84,3 +84,10 @@ uint32_t wire_addr_by_mac(const struct wire_addr_book *book, const uint8_t mac[6
         return addr_default(book, mac + 3);
     return WIRE_STATION_NONE;
 }
+
+bool wire_addr_is_link_local(const uint8_t mac[6])
+{
+    static const uint8_t reserved[5] = {0x01, 0x80, 0xC2, 0x00, 0x00};
+
+    return memcmp(mac, reserved, sizeof(reserved)) == 0 && mac[5] < 0x10;
+}

@@ -38,6 +38,12 @@ struct wire_station wire_addr_station(const struct wire_addr_book *book, uint32_
  */
 uint32_t wire_addr_by_gid(const struct wire_addr_book *book, const uint8_t gid[16]);
 
+/**
+ * Whether frames to @p mac go to the other end of a line and no further: MAC control, LLDP,
+ * spanning tree. Spec: IEEE 802.1D table 7-10, 01-80-C2-00-00-00 to 0F.
+ */
+bool wire_addr_is_link_local(const uint8_t mac[6]);
+
 /** @return station with this MAC, WIRE_STATION_BROADCAST for group addresses, or _NONE. */
 uint32_t wire_addr_by_mac(const struct wire_addr_book *book, const uint8_t mac[6]);
 

@@ -138,6 +138,12 @@ enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_add
                                  const uint8_t *bytes, size_t n, bool with_bytes);
 
 /**
+ * Traffic class of any Ethernet frame, by the rule of struct wire_frame: PCP when it is tagged,
+ * else DSCP >> 3 of IPv4 and IPv6, else 0. @param n  at least 14
+ */
+uint8_t wire_frame_class(const uint8_t *bytes, size_t n);
+
+/**
  * Length on the line with FCS of a RoCE frame: headers by flags and opcode, payload, pad, ICRC,
  * FCS, at least 64. What rnic_tx_build and the codec agree on.
  */

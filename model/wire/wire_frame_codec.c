@@ -171,6 +171,20 @@ static void frame_set_line1(struct wire_frame *frame, const struct wire_packet *
     }
 }
 
+uint8_t wire_frame_class(const uint8_t *bytes, size_t n)
+{
+    uint32_t ethertype = (uint32_t)bytes[12] << 8 | bytes[13];
+
+    WIRE_ASSERT(n >= 14);
+    if (ethertype == WIRE_ETHERTYPE_VLAN && n > 14)
+        return bytes[14] >> 5;
+    if (ethertype == WIRE_ETHERTYPE_IPV4 && n > 15)
+        return bytes[15] >> 5;
+    if (ethertype == WIRE_ETHERTYPE_IPV6 && n > 14)
+        return (bytes[14] & 0xF) >> 1; /* upper half of the traffic class */
+    return 0;
+}
+
 /* Everything a switch reads, addresses apart. */
 static void frame_set_line0(struct wire_frame *frame, const struct wire_packet *packet, size_t n)
 {

@@ -468,7 +468,7 @@ class CardsTest(unittest.TestCase):
         for i, host in enumerate(self.peers):
             other = self.peers[1 - i]
             host.command("connect", qp=made[i]["qp"], dqpn=made[1 - i]["qpn"], mtu=mtu,
-                         dgid=other.ip6 if ipv6 else other.ip, dmac=other.mac, timeout=13,
+                         dgid=other.ip6 if ipv6 else other.ip, dmac=other.mac, timeout=18,
                          sq_psn=0xFFFFF0 + i, rq_psn=0xFFFFF1 - i)
         return made
 

@@ -79,6 +79,22 @@ static void an_entry_gives_up_the_default(void)
     CHECK_EQ(wire_addr_by_gid(&book, two.gid), 2);
 }
 
-CHECK_SUITE(addr, CHECK_CASE(defaults_by_number), CHECK_CASE(both_ways_for_every_station),
-            CHECK_CASE(everybody_and_nobody), CHECK_CASE(entries_come_first),
-            CHECK_CASE(an_entry_gives_up_the_default))
+static void link_local_groups(void)
+{
+    uint8_t mac[6] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x00};
+
+    for (unsigned last = 0; last < 256; last++) {
+        mac[5] = (uint8_t)last;
+        CHECK_EQ(wire_addr_is_link_local(mac), last < 0x10);
+    }
+    mac[5] = 0;
+    for (unsigned i = 0; i < 5; i++) { /* nothing near them is */
+        mac[i] ^= 2;
+        CHECK(!wire_addr_is_link_local(mac));
+        mac[i] ^= 2;
+    }
+}
+
+CHECK_SUITE(addr, CHECK_CASE(link_local_groups), CHECK_CASE(defaults_by_number),
+            CHECK_CASE(both_ways_for_every_station), CHECK_CASE(everybody_and_nobody),
+            CHECK_CASE(entries_come_first), CHECK_CASE(an_entry_gives_up_the_default))

@@ -466,11 +466,35 @@ static void a_grh_area_of_no_address_is_empty(void)
     CHECK_BYTES(grh, zeros, sizeof grh);
 }
 
-CHECK_SUITE(frame_codec, CHECK_CASE(every_opcode_over_every_network),
-            CHECK_CASE(phantom_payload_is_zeros), CHECK_CASE(pause_frames),
-            CHECK_CASE(class_is_pcp_when_tagged_else_dscp), CHECK_CASE(a_rocev1_frame_is_v2),
-            CHECK_CASE(addresses_nobody_has), CHECK_CASE(addresses_of_no_book),
-            CHECK_CASE(frames_without_bytes), CHECK_CASE(minimum_frame_is_padded),
-            CHECK_CASE(lengths_of_the_line_table), CHECK_CASE(odd_lengths),
-            CHECK_CASE(the_grh_area_is_what_is_on_the_line),
+/* Class of a frame with this EtherType and these two bytes behind it, of which @p n are there. */
+static uint8_t class_of(unsigned ethertype, uint8_t first, uint8_t second, size_t n)
+{
+    uint8_t bytes[16] = {
+        [12] = (uint8_t)(ethertype >> 8), [13] = (uint8_t)ethertype, first, second};
+
+    return wire_frame_class(bytes, 14 + n);
+}
+
+static void class_of_any_frame(void)
+{
+    for (unsigned prio = 0; prio < WIRE_CLASSES; prio++) {
+        uint8_t tos = (uint8_t)(prio << 5 | 0x1F);
+
+        CHECK_EQ(class_of(WIRE_ETHERTYPE_VLAN, tos, 0xFF, 2), prio);
+        CHECK_EQ(class_of(WIRE_ETHERTYPE_IPV4, 0x45, tos, 2), prio);
+        CHECK_EQ(class_of(WIRE_ETHERTYPE_IPV6, (uint8_t)(0x60 | tos >> 4), 0xFF, 2), prio);
+        CHECK_EQ(class_of(0x0806, tos, tos, 2), 0);
+    }
+    CHECK_EQ(class_of(WIRE_ETHERTYPE_VLAN, 0xFF, 0xFF, 0), 0);
+    CHECK_EQ(class_of(WIRE_ETHERTYPE_IPV4, 0xFF, 0xFF, 1), 0);
+    CHECK_EQ(class_of(WIRE_ETHERTYPE_IPV6, 0xFF, 0xFF, 0), 0);
+}
+
+CHECK_SUITE(frame_codec, CHECK_CASE(class_of_any_frame),
+            CHECK_CASE(every_opcode_over_every_network), CHECK_CASE(phantom_payload_is_zeros),
+            CHECK_CASE(pause_frames), CHECK_CASE(class_is_pcp_when_tagged_else_dscp),
+            CHECK_CASE(a_rocev1_frame_is_v2), CHECK_CASE(addresses_nobody_has),
+            CHECK_CASE(addresses_of_no_book), CHECK_CASE(frames_without_bytes),
+            CHECK_CASE(minimum_frame_is_padded), CHECK_CASE(lengths_of_the_line_table),
+            CHECK_CASE(odd_lengths), CHECK_CASE(the_grh_area_is_what_is_on_the_line),
             CHECK_CASE(a_grh_area_of_no_address_is_empty))
