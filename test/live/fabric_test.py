@@ -576,6 +576,7 @@ class ProgramTest(unittest.TestCase):
                 (["--address=10.0.0.1/x", self.good], "10.0.0.1/x"),
                 (["--address=/24", self.good], "--address=/24"),
                 (["--mtu=1000", self.good], "--mtu=1000"), (["--loss=2", self.good], "--loss"),
+                (["--lossless", "--delay=20ms", self.good], "headroom"),
                 (["--rate=x", self.good], "DataRate"), (["--delay=-1us", self.good], "Delay"),
                 (["--wat", self.good], "--wat"), (["--pcap=/nowhere/x", self.good], "/nowhere/x")):
             with self.subTest(words=words):

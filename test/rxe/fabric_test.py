@@ -91,7 +91,7 @@ class Fabric(unittest.TestCase):
 class LossyTest(Fabric):
     """1 % of the frames of the trunk are lost."""
 
-    OPTIONS = ("--loss=0.01", "--delay=100us")
+    OPTIONS = ("--loss=0.01", "--delay=100us", "--mtu=512")
 
     def test_all(self):
         """One fabric for all: a pair of guests takes a while to start."""
@@ -113,7 +113,7 @@ class LossyTest(Fabric):
             self.assertRegex(text, r"(?m)^ *2 +100 ")
         with self.subTest("against the simulated host"):
             for one in self.guests:
-                status, text = one.shell(f"ibv_rc_pingpong -g 1 -n 100 {SIMULATED}")
+                status, text = one.shell(f"ibv_rc_pingpong -g 1 -m 512 -n 100 {SIMULATED}")
                 self.assertEqual(status, 0, text)
                 self.assertIn("100 iters", text)
         counted = self.counted()
@@ -215,6 +215,8 @@ guest2 sh echo $a.addr
                 (["--loss", "2"], None, 2, "--loss: not a part, 0 .. 1"),
                 (["--loss", "x"], None, 2, "Invalid command-line argument: --loss=x"),
                 (["--delay", "5parsec"], None, 2, "Can't Parse Time 5parsec"),
+                (["--set", "RnicSwitchDevice::Wat=1"], None, 2, "RnicSwitchDevice::Wat"),
+                (["--set", "RnicLink::Loss=2"], None, 2, "RnicLink::Loss"),
                 (["--mac", "02:00:00:00:00:09"], None, 2, "--mac is of a card"),
                 ([], "guest1 mr len=8\nmr len=8\n", 2, "script:2: \"mr len=8\" is for nobody: "
                                                        "begin with guest1 or guest2"),
