@@ -60,6 +60,10 @@ host 0: receive 5, SUCCESS: "second of host 3"
 }
 
 
+# Those that go on until they are stopped, and the test that runs them.
+ELSEWHERE = {"rnic-live-fabric": "test/live/fabric_test.py"}
+
+
 class Examples(unittest.TestCase):
 
     def test_each_prints_what_it_did(self):
@@ -74,7 +78,10 @@ class Examples(unittest.TestCase):
     def test_none_is_forgotten(self):
         programs = {name[:-3] for name in os.listdir(os.path.join(ROOT, "examples"))
                     if name.endswith(".cc")}
-        self.assertEqual(programs, set(PRINTS))
+        self.assertEqual(programs, set(PRINTS) | set(ELSEWHERE))
+        for name, path in ELSEWHERE.items():
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                self.assertIn("bridge.PROGRAM", file.read(), name)
 
 
 if __name__ == "__main__":
