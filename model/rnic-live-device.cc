@@ -337,7 +337,7 @@ bool RnicLiveDevice::MakeRoce(struct wire_frame *frame, const struct wire_packet
     const struct wire_addr_book *book = m_engine->GetBook();
 
     if (packet.payload_bytes > m_engine->GetPayloadBytes() ||
-        wire_frame_decode(frame, book, bytes.data(), bytes.size(), true) != WIRE_DROP_NONE)
+        wire_frame_from_packet(frame, book, &packet, bytes.size(), true) != WIRE_DROP_NONE)
     {
         return false;
     }
@@ -401,25 +401,6 @@ void RnicLiveDevice::Flush()
                               Flush();
                           }
                       });
-}
-
-// ---- NetDevice: no host software of the simulation is behind this port ----
-
-bool RnicLiveDevice::Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol)
-{
-    return SendFrom(packet, GetAddress(), dest, protocol);
-}
-
-bool RnicLiveDevice::SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
-                              uint16_t protocol)
-{
-    NS_LOG_WARN("who is outside sends by itself: " << packet << source << dest << protocol);
-    return false;
-}
-
-bool RnicLiveDevice::NeedsArp() const
-{
-    return false;
 }
 
 } // namespace ns3

@@ -58,10 +58,6 @@ public:
     Counters GetLineCounters() const;
 
     // NetDevice
-    bool Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol) override;
-    bool SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
-                  uint16_t protocol) override;
-    bool NeedsArp() const override;
     void SetNode(Ptr<Node> node) override;
     Ptr<Object> GetSwitch() const override;
 

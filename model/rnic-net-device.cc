@@ -336,11 +336,6 @@ bool RnicNetDevice::NeedsArp() const
     return true;
 }
 
-bool RnicNetDevice::Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol)
-{
-    return SendFrom(packet, GetAddress(), dest, protocol);
-}
-
 bool RnicNetDevice::SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
                              uint16_t protocol)
 {

@@ -66,7 +66,6 @@ public:
     void SetCqCallback(uint32_t cq, Callback<void, uint32_t> cb);
 
     // NetDevice
-    bool Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol) override;
     bool SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
                   uint16_t protocol) override;
     bool NeedsArp() const override;

@@ -449,4 +449,21 @@ bool RnicPortDevice::SupportsSendFrom() const
     return true;
 }
 
+bool RnicPortDevice::Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol)
+{
+    return SendFrom(packet, GetAddress(), dest, protocol);
+}
+
+bool RnicPortDevice::SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
+                              uint16_t protocol)
+{
+    NS_LOG_WARN("no host is behind this port: " << packet << source << dest << protocol);
+    return false;
+}
+
+bool RnicPortDevice::NeedsArp() const
+{
+    return false;
+}
+
 } // namespace ns3

@@ -64,6 +64,12 @@ public:
     void SetReceiveCallback(ReceiveCallback cb) override;
     void SetPromiscReceiveCallback(PromiscReceiveCallback cb) override;
     bool SupportsSendFrom() const override;
+    /** SendFrom() with the address of this port. */
+    bool Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol) override;
+    /** Cards only: no host software of the simulation is behind any other port. @returns false. */
+    bool SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
+                  uint16_t protocol) override;
+    bool NeedsArp() const override;
 
     /** TracedCallback signature of FrameTx, FrameRx and FrameDrop. */
     typedef void (*FrameTracedCallback)(const RnicFrameInfo &frame);

@@ -48,23 +48,6 @@ uint32_t RnicSwitchPort::GetIndex() const
     return m_index;
 }
 
-bool RnicSwitchPort::Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol)
-{
-    return SendFrom(packet, GetAddress(), dest, protocol);
-}
-
-bool RnicSwitchPort::SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
-                              uint16_t protocol)
-{
-    NS_LOG_WARN("a switch port sends nothing of its own: " << packet << source << dest << protocol);
-    return false;
-}
-
-bool RnicSwitchPort::NeedsArp() const
-{
-    return false;
-}
-
 uint32_t RnicSwitchPort::WantedTraces() const
 {
     return RnicPortDevice::WantedTraces() | (m_switch ? m_switch->WantedTraces() : 0);

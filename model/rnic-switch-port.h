@@ -28,11 +28,6 @@ public:
     /** @returns number of this port in its switch. */
     uint32_t GetIndex() const;
 
-    bool Send(Ptr<Packet> packet, const Address &dest, uint16_t protocol) override;
-    bool SendFrom(Ptr<Packet> packet, const Address &source, const Address &dest,
-                  uint16_t protocol) override;
-    bool NeedsArp() const override;
-
     uint32_t WantedTraces() const override;
     void HandleTrace(const struct engine_trace &record) override;
 

@@ -138,6 +138,13 @@ enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_add
                                  const uint8_t *bytes, size_t n, bool with_bytes);
 
 /**
+ * The same of a @p packet that wire_decode has made of @p n bytes, and that passed: its payload
+ * still points into them.
+ */
+enum wire_drop wire_frame_from_packet(struct wire_frame *frame, const struct wire_addr_book *book,
+                                      const struct wire_packet *packet, size_t n, bool with_bytes);
+
+/**
  * Traffic class of any Ethernet frame, by the rule of struct wire_frame: PCP when it is tagged,
  * else DSCP >> 3 of IPv4 and IPv6, else 0. @param n  at least 14
  */

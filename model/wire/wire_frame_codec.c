@@ -210,21 +210,16 @@ static void frame_set_line0(struct wire_frame *frame, const struct wire_packet *
     frame->prio = packet->tagged ? (uint8_t)(packet->vlan_tci >> 13) : packet->tos >> 5;
 }
 
-enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_addr_book *book,
-                                 const uint8_t *bytes, size_t n, bool with_bytes)
+enum wire_drop wire_frame_from_packet(struct wire_frame *frame, const struct wire_addr_book *book,
+                                      const struct wire_packet *packet, size_t n, bool with_bytes)
 {
-    struct wire_packet packet;
-    enum wire_drop drop = wire_decode(bytes, n, 0, &packet);
-
-    if (drop != WIRE_DROP_NONE)
-        return drop;
-    frame_set_line0(frame, &packet, n);
-    frame_set_line1(frame, &packet);
-    frame->eth_src = wire_addr_by_mac(book, packet.eth_src);
-    frame->eth_dst = wire_addr_by_mac(book, packet.eth_dst);
-    if (packet.kind == WIRE_KIND_ROCE) {
-        frame->src = wire_addr_by_gid(book, packet.ip_src);
-        frame->dst = wire_addr_by_gid(book, packet.ip_dst);
+    frame_set_line0(frame, packet, n);
+    frame_set_line1(frame, packet);
+    frame->eth_src = wire_addr_by_mac(book, packet->eth_src);
+    frame->eth_dst = wire_addr_by_mac(book, packet->eth_dst);
+    if (packet->kind == WIRE_KIND_ROCE) {
+        frame->src = wire_addr_by_gid(book, packet->ip_src);
+        frame->dst = wire_addr_by_gid(book, packet->ip_dst);
     } else {
         frame->src = frame->eth_src;
         frame->dst = frame->eth_dst;
@@ -233,9 +228,20 @@ enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_add
         frame->src == WIRE_STATION_NONE || frame->dst == WIRE_STATION_NONE)
         return WIRE_DROP_ADDRESS;
     if (with_bytes && frame->payload != NULL) {
-        if (packet.payload_bytes > 0)
-            memcpy(frame->payload, packet.payload, packet.payload_bytes);
+        if (packet->payload_bytes > 0)
+            memcpy(frame->payload, packet->payload, packet->payload_bytes);
         frame->flags |= WIRE_FRAME_BYTES;
     }
     return WIRE_DROP_NONE;
+}
+
+enum wire_drop wire_frame_decode(struct wire_frame *frame, const struct wire_addr_book *book,
+                                 const uint8_t *bytes, size_t n, bool with_bytes)
+{
+    struct wire_packet packet;
+    enum wire_drop drop = wire_decode(bytes, n, 0, &packet);
+
+    if (drop != WIRE_DROP_NONE)
+        return drop;
+    return wire_frame_from_packet(frame, book, &packet, n, with_bytes);
 }
