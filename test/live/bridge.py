@@ -115,6 +115,16 @@ class Host:
         return ether(to_mac, self.mac, 0x0800, ipv4(self.ip, to_ip, 1, icmp))
 
 
+def counted(said):
+    """The numbers of its last lines: {"line 1": {...}, "fabric": {...}, "pingpong": {...}}."""
+    found = {}
+    for name, words in re.findall(r"^(line \d+|fabric|pingpong): (.*)$", said, re.M):
+        words = re.sub(r"out (\d+)", r"\1 out,", words)
+        found[name] = {key.strip(" ,"): int(value)
+                       for value, key in re.findall(r"(\d+) ([A-Za-z ]+)", words)}
+    return found
+
+
 class Fabric:
     """A running program; line i (from 0) leads to ours[i], from theirs[i]."""
 
@@ -147,13 +157,8 @@ class Fabric:
         return self.said
 
     def counted(self):
-        """The numbers of its last lines: {"line 1": {...}, "fabric": {...}, "pingpong": {...}}."""
-        found = {}
-        for name, words in re.findall(r"^(line \d+|fabric|pingpong): (.*)$", self.close(), re.M):
-            words = re.sub(r"out (\d+)", r"\1 out,", words)
-            found[name] = {key.strip(" ,"): int(value)
-                           for value, key in re.findall(r"(\d+) ([A-Za-z ]+)", words)}
-        return found
+        """counted() of all it has said."""
+        return counted(self.close())
 
 
 class Wire:

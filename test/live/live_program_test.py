@@ -23,18 +23,11 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(HERE)))
 import peer  # noqa: E402
 from analysis.cli import live as front  # noqa: E402
 from analysis.cli.common import Failure  # noqa: E402
+from bridge import checksum  # noqa: E402
 from peer import Live, Refused  # noqa: E402
 
 DECODE = os.path.join(os.path.dirname(peer.PROGRAM), "rnic-decode")
 WAIT_MS = 20000
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data + bytes(len(data) % 2)) // 2}H",
-                              data + bytes(len(data) % 2)))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 class AddressTest(unittest.TestCase):

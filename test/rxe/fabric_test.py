@@ -17,10 +17,9 @@ import time
 import unittest
 
 import guest
+import bridge  # behind guest, which knows the way
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("RNIC_BUILD", os.path.join(ROOT, "build"))
-PROGRAM = os.path.join(BUILD, "examples", "rnic-live-fabric")
 IP, IP6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")
 SIMULATED = "10.0.0.100"
 LIMIT_S = 120  # only who hangs comes here
@@ -38,7 +37,7 @@ class Fabric(unittest.TestCase):
             self.addCleanup(one.stop)
         lines = [f"unix,{one.peer},{one.local}" for one in self.guests]
         self.fabric = subprocess.Popen(  # pylint: disable=consider-using-with
-            [PROGRAM, *self.OPTIONS, *lines], stdout=subprocess.PIPE,
+            [bridge.PROGRAM, *self.OPTIONS, *lines], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.end)
         self.said = self.fabric.stdout.readline()
@@ -79,14 +78,6 @@ class Fabric(unittest.TestCase):
         self.fail(f"{line}: {said}")
         return ""
 
-    def counted(self):
-        """The numbers of the program's last lines: {"line 1": {...}, "fabric": {...}}."""
-        found = {}
-        for name, words in re.findall(r"^(line \d|fabric|pingpong): (.*)$", self.end(), re.M):
-            found[name] = {key.strip(" ,"): int(value)
-                           for value, key in re.findall(r"(\d+) ([A-Za-z ]+)", words)}
-        return found
-
 
 class LossyTest(Fabric):
     """1 % of the frames of the trunk are lost."""
@@ -116,7 +107,7 @@ class LossyTest(Fabric):
                 status, text = one.shell(f"ibv_rc_pingpong -g 1 -m 512 -n 100 {SIMULATED}")
                 self.assertEqual(status, 0, text)
                 self.assertIn("100 iters", text)
-        counted = self.counted()
+        counted = bridge.counted(self.end())
         for name in ("line 1", "line 2"):
             self.assertGreater(counted[name]["RoCE"], 1000)
             self.assertGreater(counted[name]["other"], 50)
